@@ -6,6 +6,7 @@
 
 use crate::exit::Exit;
 use console::Term;
+use slicewise_report::terminal::Colours;
 use slicewise_units::is_hidden;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -79,7 +80,8 @@ pub fn coloured_line(text: &str) {
     styled(&(coloured(text) + "\n"));
 }
 
-fn coloured(text: &str) -> String {
+/// `text` as [`coloured_line`] prints it.
+pub fn coloured(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for (index, part) in text.split('\u{1b}').enumerate() {
         let colour = COLOURS.iter().find(|colour| part.starts_with(**colour));
@@ -131,9 +133,24 @@ fn write(stream: &mut dyn Write, failed: &OnceLock<io::Error>, text: &str) {
     }
 }
 
+/// Returns true once standard output cannot be written any more.
+#[cfg(feature = "linux")]
+pub fn is_lost() -> bool {
+    OUT_FAILED.get().is_some()
+}
+
 /// Returns true if standard error takes colours: a terminal, and neither `NO_COLOR` nor `TERM=dumb`.
 pub fn error_colours() -> bool {
     console::colors_enabled_stderr()
+}
+
+/// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
+pub fn colours() -> Colours {
+    if console::colors_enabled() {
+        Colours::Ansi
+    } else {
+        Colours::None
+    }
 }
 
 /// Width of the terminal; where the output goes to a file, as wide as a table gets.

@@ -3,11 +3,10 @@
 use crate::Failure;
 use crate::arguments::PlanOptions;
 use crate::exit::Exit;
-use crate::output;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use crate::output::{self, colours};
 use serde_json::{Value, json};
 use slicewise_model::{ClassUse, DelayReason, GuaranteeRequest, Problem};
+use slicewise_report::terminal::{Colours, Column, Listing, wrapped};
 use slicewise_study::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};
 use slicewise_units::{BitRate, Duration, Rounded};
 
@@ -26,61 +25,95 @@ pub fn plan(options: &PlanOptions) -> Result<Exit, Failure> {
         let plans: Vec<Value> = outcomes.iter().map(|(p, o)| plan_json(p, o)).collect();
         output::json(&json!({ "plans": plans }));
     } else {
-        let texts: Vec<String> = outcomes.iter().map(|(p, o)| plan_text(p, o)).collect();
-        output::line(&texts.join("\n\n"));
+        let (width, colours) = (output::columns(), colours());
+        let texts = outcomes
+            .iter()
+            .map(|(p, o)| plan_text(p, o, width, colours));
+        let texts: Vec<String> = texts.collect();
+        output::coloured_line(&texts.join("\n\n"));
     }
     let fits = outcomes.iter().all(|(_, outcome)| outcome.is_admitted());
     Ok(if fits { Exit::Success } else { Exit::Failure })
 }
 
-/// For people: what is promised and taken rounded up and what is left rounded down, to four digits. The exact
-/// numbers are in JSON.
-fn plan_text(plan: &Plan, outcome: &PlanOutcome) -> String {
-    let mut lines = vec![heading(plan), slices_table(plan, outcome).to_string()];
-    let refused = plan
-        .slices
-        .iter()
-        .zip(&outcome.slices)
-        .filter_map(|(slice, outcome)| match outcome {
-            SliceOutcome::Refused(refusal) => Some(format!("{}: {refusal}", slice.name)),
-            _ => None,
-        });
-    lines.extend(refused);
-    let slices = plan.slices.iter().zip(&outcome.slices);
-    let chosen = slices.filter_map(|(slice, outcome)| {
-        let (bound, reason) = chosen(plan, slice, outcome)?;
-        let is_default = reason == DelayReason::Default;
-        (!is_default).then(|| format!("{}: {} ({reason})", slice.name, bound.rounded_up()))
-    });
-    lines.extend(chosen);
+/// For people, in lines of at most `width` columns: what is promised and taken rounded up and what is left rounded down,
+/// to four digits. The exact numbers are in JSON.
+fn plan_text(plan: &Plan, outcome: &PlanOutcome, width: u16, colours: Colours) -> String {
+    let fitted = |table: Listing| table.fitted(width, "see --json", colours);
+    let wrapped = |line: String| wrapped(&line, width.into()) + "\n";
+    let mut text = wrapped(heading(plan)) + &fitted(slices_table(plan, outcome));
+    let slices = || plan.slices.iter().zip(&outcome.slices);
+    for (slice, outcome) in slices() {
+        if let SliceOutcome::Refused(refusal) = outcome {
+            text.push_str(&wrapped(format!("{}: {refusal}", slice.name)));
+        }
+    }
+    for (slice, outcome) in slices() {
+        match chosen(plan, slice, outcome) {
+            None | Some((_, DelayReason::Default)) => {}
+            Some((bound, reason)) => {
+                let bound = bound.rounded_up();
+                text.push_str(&wrapped(format!("{}: {bound} ({reason})", slice.name)));
+            }
+        }
+    }
     if !outcome.classes.is_empty() {
-        lines.push(String::new());
-        lines.push(classes_table(&outcome.classes).to_string());
+        text.push('\n');
+        text.push_str(&fitted(classes_table(&outcome.classes)));
     }
     let layer = plan.link.link.accounting.layer;
-    let mut left = format!("unreserved: {} ({layer})", outcome.rate_left.rounded_down());
-    if let (Some(buffer), Some(all)) = (outcome.buffer_left, plan.link.buffer) {
-        left.push_str(&format!(", {} of {all} buffer", buffer.rounded_down()));
-    }
-    lines.push(left);
     if outcome.held_for_small_frames > BitRate::ZERO {
-        lines.push(format!(
+        text.push_str(&wrapped(format!(
             "{} of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count {layer}, to \
              free some of it",
             outcome.held_for_small_frames.rounded_down()
-        ));
+        )));
     }
     if !plan.end_to_end.is_empty() {
         let bounds = plan.end_to_end.iter();
         let bounds: Vec<String> = bounds
             .map(|(slice, bound)| format!("{slice} {}", bound.rounded_up()))
             .collect();
-        lines.push(format!(
+        text.push_str(&wrapped(format!(
             "bound of one-way delay over the whole path, links and hosts included: {}",
             bounds.join(", ")
-        ));
+        )));
     }
-    lines.join("\n")
+    text + wrapped(conclusion(plan, outcome)).trim_end()
+}
+
+/// Whether all guarantees are admitted, which are not and why, and what is left.
+fn conclusion(plan: &Plan, outcome: &PlanOutcome) -> String {
+    let layer = plan.link.link.accounting.layer;
+    let mut left = format!("{} ({layer})", outcome.rate_left.rounded_down());
+    match (outcome.buffer_left, plan.link.buffer) {
+        (Some(buffer), Some(all)) => {
+            left.push_str(&format!(
+                " and {} of {all} buffer are unreserved",
+                buffer.rounded_down()
+            ));
+        }
+        _ => left.push_str(" is unreserved"),
+    }
+    let (mut guarantees, mut refused) = (0, Vec::new());
+    for (slice, outcome) in plan.slices.iter().zip(&outcome.slices) {
+        match outcome {
+            SliceOutcome::BestEffort => {}
+            SliceOutcome::Admitted { .. } => guarantees += slice.count,
+            SliceOutcome::Refused(refusal) => {
+                refused.push(format!("{} ({})", slice.name, condition(&refusal.problem)));
+            }
+        }
+    }
+    match (guarantees, refused.as_slice()) {
+        (0, []) => format!("No slice has a guarantee; {left}."),
+        (1, []) => format!("Admitted: the guarantee fits; {left}."),
+        (_, []) => format!("Admitted: all {guarantees} guarantees fit together; {left}."),
+        _ => format!(
+            "Not admitted: there is no room for {}. Without that, {left}.",
+            refused.join(", ")
+        ),
+    }
 }
 
 fn heading(plan: &Plan) -> String {
@@ -106,53 +139,40 @@ fn heading(plan: &Plan) -> String {
     heading
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header);
-    table
-}
-
-fn number(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Table {
-    let mut table = table(&[
-        "Slice",
-        "Count",
-        "CIR",
-        "CBS",
-        "Delay requested",
-        "Delay bound",
-        "Guarantee",
+fn slices_table(plan: &Plan, outcome: &PlanOutcome) -> Listing {
+    let mut table = Listing::new([
+        Column::Name("Slice"),
+        Column::Text("Guarantee"),
+        Column::Number("Count"),
+        Column::Number("CIR"),
+        Column::Number("CBS"),
+        Column::Number("Delay\nbound"),
+        Column::Number("Delay\nrequested"),
     ]);
     for (slice, outcome) in plan.slices.iter().zip(&outcome.slices) {
-        let none = String::new;
-        let request = slice.request.as_ref();
-        let of = |value: fn(&GuaranteeRequest) -> String| request.map_or_else(none, value);
-        let (bound, verdict) = match outcome {
-            SliceOutcome::BestEffort => (none(), "none".to_owned()),
-            SliceOutcome::Admitted { bound } => {
-                (bound.rounded_up().to_string(), "admitted".to_owned())
-            }
-            SliceOutcome::Refused(refusal) => {
-                (none(), format!("refused: {}", condition(&refusal.problem)))
-            }
+        let of = |value: fn(&GuaranteeRequest) -> String| {
+            let request = slice.request.as_ref();
+            request.map_or_else(String::new, value)
         };
-        table.add_row(vec![
-            Cell::new(&slice.name),
-            number(slice.count),
-            number(of(|request| request.rate.to_string())),
-            number(of(|request| request.burst.to_string())),
-            number(of(|request| {
-                let delay = request.delay.map(|delay| delay.to_string());
-                delay.unwrap_or_else(|| "none".to_owned())
-            })),
-            number(bound),
-            Cell::new(verdict),
+        let (bound, verdict) = match outcome {
+            SliceOutcome::BestEffort => (String::new(), String::new()),
+            SliceOutcome::Admitted { bound } => {
+                (bound.rounded_up().to_string(), "✓ admitted".to_owned())
+            }
+            SliceOutcome::Refused(_) => (String::new(), Listing::bad("✗ refused")),
+        };
+        table.add([
+            slice.name.clone(),
+            verdict,
+            slice.count.to_string(),
+            of(|request| request.rate.to_string()),
+            of(|request| request.burst.to_string()),
+            bound,
+            of(|request| {
+                request
+                    .delay
+                    .map_or_else(String::new, |delay| delay.to_string())
+            }),
         ]);
     }
     table
@@ -176,15 +196,21 @@ fn chosen(
     }
 }
 
-fn classes_table(classes: &[ClassUse]) -> Table {
-    let mut table = table(&["Delay class", "Slices", "CIR", "CBS", "Unreserved burst"]);
+fn classes_table(classes: &[ClassUse]) -> Listing {
+    let mut table = Listing::new([
+        Column::Number("Delay class"),
+        Column::Number("Slices"),
+        Column::Number("CIR"),
+        Column::Number("CBS"),
+        Column::Number("Unreserved burst"),
+    ]);
     for class in classes {
-        table.add_row(vec![
-            number(class.reserved.delay.rounded_up()),
-            number(class.reserved.count),
-            number(class.reserved.rate.rounded_up()),
-            number(class.reserved.burst.rounded_up()),
-            number(class.slack.rounded_down()),
+        table.add([
+            class.reserved.delay.rounded_up().to_string(),
+            class.reserved.count.to_string(),
+            class.reserved.rate.rounded_up().to_string(),
+            class.reserved.burst.rounded_up().to_string(),
+            class.slack.rounded_down().to_string(),
         ]);
     }
     table

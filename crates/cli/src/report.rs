@@ -4,11 +4,10 @@ use crate::Failure;
 use crate::arguments::JudgementOptions;
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
-use crate::output::{self, columns};
+use crate::output::{self, colours, columns};
 use crate::{errln, noteln, outln};
 use slicewise_report::captured::{CapturedFindings, warnings};
 use slicewise_report::side::Side;
-use slicewise_report::terminal::Colours;
 use slicewise_report::{Findings, ReportError, prediction, published_headline, terminal};
 use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::backend::{BACK_ENDS, BackendInfo, BackendKind};
@@ -191,15 +190,6 @@ fn suffix(back_end: BackendInfo) -> Option<String> {
         BackendKind::Simulated => Some(String::new()),
         BackendKind::Testbed => Some(format!("-{}", back_end.id)),
         BackendKind::Captured => None,
-    }
-}
-
-/// Colours where standard output is a terminal that shows them and `NO_COLOR` is not set.
-pub fn colours() -> Colours {
-    if console::colors_enabled() {
-        Colours::Ansi
-    } else {
-        Colours::None
     }
 }
 

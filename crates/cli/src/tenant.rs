@@ -1,10 +1,11 @@
 //! `slicewise tenant`: tenants of a controller, from the command line.
 
 use crate::exit::Exit;
-use crate::slice::{Asked, ConnectionOptions, OrNone, Stop, ask, table};
+use crate::slice::{Asked, ConnectionOptions, OrNone, Page, Stop, ask};
 use crate::{Failure, noteln};
 use clap::{Args, Subcommand};
 use slicewise_api::{Tenant, TenantRecord};
+use slicewise_report::terminal::{Column, Listing};
 use slicewise_stats::words;
 use slicewise_units::BitRate;
 
@@ -128,18 +129,18 @@ fn remove(asked: &Asked, name: &str) -> Result<Exit, Stop> {
 
 /// Tenants as a table.
 fn text(tenants: &[TenantRecord]) -> String {
-    let mut table = table([
-        "Tenant",
-        "Weight",
-        "Slices",
-        "Most slices",
-        "Guaranteed",
-        "Most guaranteed",
+    let mut table = Listing::new([
+        Column::Name("Tenant"),
+        Column::Number("Weight"),
+        Column::Number("Slices"),
+        Column::Number("Most slices"),
+        Column::Number("Guaranteed"),
+        Column::Number("Most guaranteed"),
     ]);
     let or_any = |most: Option<String>| most.unwrap_or_else(|| "any".to_owned());
     for tenant in tenants {
         let most_rate = tenant.most_rate_bps.map(BitRate::new);
-        table.add_row([
+        table.add([
             tenant.name.clone(),
             tenant.weight.to_string(),
             tenant.slices.to_string(),
@@ -148,8 +149,9 @@ fn text(tenants: &[TenantRecord]) -> String {
             or_any(most_rate.map(|most| most.to_string())),
         ]);
     }
+    let table = Page::of_output().fitted(table);
     match tenants {
-        [_] => table.to_string(),
-        _ => format!("{table}\n{}", words::count(tenants.len() as u64, "tenant")),
+        [_] => table.trim_end().to_owned(),
+        _ => table + &words::count(tenants.len() as u64, "tenant"),
     }
 }

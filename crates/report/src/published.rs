@@ -492,13 +492,13 @@ mod tests {
         ];
         let table = published_table_text(&figures, 80, Colours::None).unwrap();
         insta::assert_snapshot!(table, @"
-        ────────────────────────────────────────────────────────────────────────────
-         Published   Expected        Ours           Basis       Result
-        ════════════════════════════════════════════════════════════════════════════
-         a claim     400 µs ± 25 %   not measured   predicted   undecided, order of
-                                                                magnitude
-         a claim     400 µs ± 20 %   not measured   entailed    agrees
-        ────────────────────────────────────────────────────────────────────────────
+        ────────────────────────────────────────────────────────────────────────
+         Published  Expected       Ours          Basis      Result
+        ════════════════════════════════════════════════════════════════════════
+         a claim    400 µs ± 25 %  not measured  predicted  undecided, order of
+                                                            magnitude
+         a claim    400 µs ± 20 %  not measured  entailed   agrees
+        ────────────────────────────────────────────────────────────────────────
         ");
     }
 }

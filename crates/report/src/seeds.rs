@@ -2,7 +2,7 @@
 
 use crate::data::{DataFolder, SeedVerdicts, write_seed_verdicts};
 use crate::error::ReportError;
-use crate::terminal::{folded, plain_table, text};
+use crate::terminal::{align_numbers, folded, plain_table, text};
 use comfy_table::ColumnConstraint;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::seeds::{Attribute, SeedRow, SeedTable};
@@ -67,6 +67,7 @@ pub fn seed_table_text(seeds: &SeedTable, width: u16) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
+    align_numbers(&mut table, 2..6);
     let mut printed = text(table);
     for line in conclusions(seeds) {
         printed.push_str(&line);
@@ -227,20 +228,19 @@ mod tests {
                 .all(|line| line.chars().count() <= 80)
         );
         insta::assert_snapshot!(printed, @"
-        ────────────────────────────────────────────────────────────────────────────────
-         Policy        Attribute      Holds   Partial   Broken   Incon-    Published,
-                                                                 clusive   ours the
-                                                                           same
-        ════════════════════════════════════════════════════════════════════════════════
-         priority      isolation      7                 1        –         yes, 7 of 8
-                       reallocation   8       –         –        –         yes, 8 of 8
-         wred-with-    isolation      –                 3        5         no, 3 of 8
+        ───────────────────────────────────────────────────────────────────────────
+         Policy       Attribute     Holds  Partial  Broken   Incon-  Published,
+                                                            clusive  ours the same
+        ═══════════════════════════════════════════════════════════════════════════
+         priority     isolation         7                1        –  yes, 7 of 8
+                      reallocation      8        –       –        –  yes, 8 of 8
+         wred-with-   isolation         –                3        5  no, 3 of 8
          a-long-name
-                       reallocation   –       2         6        –         no, 6 of 8
-         ours          isolation      8                 –        –         –
-                       reallocation   –       –         –        not       –
-                                                                 tested
-        ────────────────────────────────────────────────────────────────────────────────
+                      reallocation      –        2       6        –  no, 6 of 8
+         ours         isolation         8                –        –  –
+                      reallocation      –        –       –      not  –
+                                                             tested
+        ───────────────────────────────────────────────────────────────────────────
         Contradiction: isolation of `priority` holds under seed 40, 41, 42, 43, 44 and 2 more and is broken under 47
         Published verdicts: 24 of 32 agree; under 2 of 8 seeds all 4 do
         ");
@@ -255,13 +255,13 @@ mod tests {
             &[Outcome::Holds, Outcome::Inconclusive],
         )];
         insta::assert_snapshot!(seed_table_text(&SeedTable { rows }, 80), @"
-    ─────────────────────────────────────────────────────────────────────────
-     Policy   Attribute   Holds   Partial   Broken   Incon-    Published,
-                                                     clusive   ours the same
-    ═════════════════════════════════════════════════════════════════════════
-     ours     isolation   1                 –        1         –
-    ─────────────────────────────────────────────────────────────────────────
-    No verdict holds under one seed and is broken under another
-    ");
+        ───────────────────────────────────────────────────────────────────
+         Policy  Attribute  Holds  Partial  Broken   Incon-  Published,
+                                                    clusive  ours the same
+        ═══════════════════════════════════════════════════════════════════
+         ours    isolation      1                –        1  –
+        ───────────────────────────────────────────────────────────────────
+        No verdict holds under one seed and is broken under another
+        ");
     }
 }

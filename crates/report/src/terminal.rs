@@ -1,7 +1,9 @@
 //! Verdicts, and what slices by the thousand got, as plain text for a terminal.
 
+mod listing;
 mod verdict_matrix;
 
+pub use listing::{Column, Listing, wrapped};
 pub use verdict_matrix::verdict_matrix_text;
 
 use crate::attribute::{AttributeText, attributes};
@@ -14,7 +16,6 @@ use crate::published::{
 use crate::side::{Side, main_first, scalability};
 use crate::text_table::{or_dash, time_or_dash};
 use crate::unbroken;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Row, Table, TableStyle,
     Width,
@@ -55,7 +56,7 @@ pub fn verdict_table_text(verdicts: &VerdictTable, width: u16, colours: Colours)
     let mut policies = verdicts.policies.iter();
     let has_published = policies.any(|policy| policy.published.is_some());
     header.extend(has_published.then_some("Published"));
-    let mut table = ruled_table(header, width, UTF8_HORIZONTAL_ONLY);
+    let mut table = plain_table(header, width);
     for verdict in &verdicts.policies {
         table.add_row(row(verdict, has_published, width));
     }
@@ -96,7 +97,7 @@ pub fn beside_table_text(sides: &[Side], width: u16, colours: Colours) -> Option
     let mut header = vec!["Policy".to_owned(), "Published".to_owned()];
     header.extend(sides.iter().map(|s| format!("{}\n{}", s.name, extent(s))));
     header.push("Scalability".to_owned());
-    let mut table = ruled_table(header, width, UTF8_HORIZONTAL_ONLY);
+    let mut table = plain_table(header, width);
     let verdicts = main_first(sides).flat_map(|side| &side.verdicts.policies);
     let mut known: Vec<&str> = Vec::new();
     for first in verdicts {
@@ -161,20 +162,26 @@ fn published_pair(attributes: &[AttributeText]) -> String {
     published.join(" / ")
 }
 
-/// A table without lines between rows.
-pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
-    let style = UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none());
-    ruled_table(header, width, style)
-}
+/// A rule below the head; [`lines_of`] adds those above and below the table.
+const RULES: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('═'));
 
-fn ruled_table(header: impl Into<Row>, width: u16, style: TableStyle) -> Table {
+/// A table no wider than `width` and [`WIDEST`]: cells are broken into lines.
+pub(crate) fn plain_table(header: impl Into<Row>, width: u16) -> Table {
     let mut table = Table::new();
     table
-        .load_style(style)
+        .load_style(RULES)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(width.min(WIDEST))
         .set_header(header);
     table
+}
+
+/// Align columns of numbers on the right.
+pub(crate) fn align_numbers(table: &mut Table, columns: impl std::ops::RangeBounds<usize>) {
+    let indexed = table.column_iter_mut().enumerate();
+    for (_, column) in indexed.filter(|(index, _)| columns.contains(index)) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
 }
 
 /// The lines of a table, without the padding of its last column and with plain spaces. Words are not broken: where that
@@ -184,9 +191,7 @@ pub(crate) fn text(mut table: Table) -> String {
     for column in 0..table.column_iter().count() {
         keep_words(&mut table, column);
     }
-    // The rule above a table is as wide as the table.
-    let rule = table.lines().next().unwrap_or_default();
-    match rule.chars().count() <= usize::from(width) {
+    match rule_of(&table).chars().count() <= usize::from(width) {
         true => lines_of(&table),
         false => row_by_row(&table, width),
     }
@@ -249,7 +254,7 @@ fn fill_width(table: &mut Table, width: u16) {
         true => texts,
         false => longest_word(table, 0),
     };
-    let second = width.saturating_sub(first + 1).max(PADDING + 1);
+    let second = width.saturating_sub(first).max(PADDING + 1);
     for (column, room) in table.column_iter_mut().zip([first, second]) {
         column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(room)));
     }
@@ -276,10 +281,19 @@ pub(crate) fn folded(name: &str, width: u16) -> String {
 }
 
 fn lines_of(table: &Table) -> String {
-    table
+    let rule = rule_of(table);
+    let lines = table
         .lines()
-        .map(|line| line.trim_end().replace(NO_BREAK, " ") + "\n")
-        .collect()
+        .map(|line| line.trim_end().replace(NO_BREAK, " "));
+    let lines = std::iter::once(rule.clone()).chain(lines).chain([rule]);
+    lines.map(|line| line + "\n").collect()
+}
+
+/// A rule as wide as the table.
+fn rule_of(table: &Table) -> String {
+    let mut lines = table.lines();
+    let rule = lines.find(|line| line.starts_with('═'));
+    rule.unwrap_or_default().replace('═', "─")
 }
 
 /// The word of an outcome between marks that take no room, so that a table's layout does not depend on colours.
@@ -298,7 +312,8 @@ pub(crate) fn marked_as(sign_wanted: &str, word: &str) -> String {
 }
 
 /// `text` with its marks replaced by colours, or by nothing.
-pub(crate) fn coloured(text: &str, colours: Colours) -> String {
+#[must_use]
+pub fn coloured(text: &str, colours: Colours) -> String {
     let escape = |code: &'static str| if colours == Colours::Ansi { code } else { "" };
     let ended = text.replace(END_MARK, escape("\u{1b}[0m"));
     MARKS.iter().fold(ended, |text, (_, _, mark, code)| {
@@ -346,6 +361,7 @@ pub fn application_table_text(summary: &Summary, width: u16) -> Option<String> {
         }));
         table.add_row(row);
     }
+    align_numbers(&mut table, 3..);
     Some(text(table))
 }
 
@@ -416,9 +432,7 @@ pub fn population_table_text(findings: &[PopulationFinding], width: u16) -> Opti
         table.add_row(population_row(name, cell, &slices, timed));
         above = policy;
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_numbers(&mut table, 1..);
     Some(text(table))
 }
 
@@ -443,9 +457,7 @@ pub fn flow_table_text(captured: &CapturedFindings, width: u16) -> Option<String
         numbers.for_each(|number| *number = one_word(number));
         table.add_row(row);
     }
-    for column in table.column_iter_mut().skip(flows.names) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_numbers(&mut table, flows.names..);
     let mut text = text(table);
     if captured.flow_count > shown.len() as u64 {
         text.push_str(&format!(

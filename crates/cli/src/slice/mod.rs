@@ -7,10 +7,10 @@ mod text;
 
 pub use arguments::{ConnectionOptions, SliceOptions};
 pub use terms::OrNone;
-pub use text::empty as table;
+pub use text::Page;
 
 use crate::exit::Exit;
-use crate::{Failure, errln, outln, output};
+use crate::{Failure, errln, output};
 use arguments::{DefinitionOptions, ListOptions, NamesOptions, SliceCommand, StateName};
 use serde::Serialize;
 use slicewise_api::{
@@ -109,7 +109,7 @@ impl Asked {
             let value = serde_json::to_value(value).map_err(Failure::system)?;
             output::json(&value);
         } else {
-            outln!("{}", text());
+            output::coloured_line(&text());
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Asked {
             }
         }
         found.truncate(most);
-        self.print(&found, || text::list(&found, total))?;
+        self.print(&found, || text::list(&found, total, Page::of_output()))?;
         Ok(Exit::Success)
     }
 
@@ -149,7 +149,7 @@ impl Asked {
             return Ok(Exit::Success);
         }
         let counters = self.client.slice_counters(name, false)?;
-        outln!("{}", text::slice(&record, &counters));
+        output::coloured_line(&text::slice(&record, &counters, Page::of_output()));
         Ok(Exit::Success)
     }
 

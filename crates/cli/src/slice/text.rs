@@ -1,28 +1,84 @@
 //! Slices, offers and refusals as text.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use crate::output::{self, colours};
 use slicewise_api::{
-    BatchAnswer, Bounds, DelayChoice, DelayChoices, DelayOrigin, DirectionCounters, HopCounters,
-    Match, OfferAnswer, Problem, SliceCountersRecord, SliceRecord, SliceState, Terms, Versioned,
+    BatchAnswer, Bounds, DelayChoice, DelayChoices, DelayOrigin, DelayPercentiles,
+    DirectionCounters, HopCounters, Match, OfferAnswer, Problem, SliceCountersRecord, SliceRecord,
+    SliceState, Terms, Versioned,
 };
+use slicewise_report::terminal::{Colours, Column, Listing, wrapped};
 use slicewise_stats::words;
 use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _, Way};
 
+/// How to write.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// Columns of the terminal.
+    pub width: u16,
+    /// Whether it shows colours.
+    pub colours: Colours,
+}
+
+impl Page {
+    /// For standard output.
+    pub fn of_output() -> Self {
+        Self {
+            width: output::columns(),
+            colours: colours(),
+        }
+    }
+
+    /// A table fitted to it; JSON has what that leaves out.
+    pub fn fitted(self, table: Listing) -> String {
+        table.fitted(self.width, "see --json", self.colours)
+    }
+
+    fn wrapped(self, line: &str) -> String {
+        wrapped(line, self.width.into()) + "\n"
+    }
+}
+
 /// The list as a table; `total` slices could be listed.
-pub fn list(slices: &[SliceRecord], total: Option<u64>) -> String {
+pub fn list(slices: &[SliceRecord], total: Option<u64>, page: Page) -> String {
     if slices.is_empty() {
         return "no slices".to_owned();
     }
-    let mut table = empty(["Slice", "Tenant", "Path", "State", "Forward", "Backward"]);
+    let mut table = Listing::new([
+        Column::Name("Slice"),
+        Column::Text("State"),
+        Column::Number("Forward\nguaranteed"),
+        Column::Number("Forward\ndelay"),
+        Column::Number("Backward\nguaranteed"),
+        Column::Number("Backward\ndelay"),
+        Column::Name("Tenant"),
+        Column::Name("Path"),
+        Column::Name("Gateways"),
+        Column::Number("Forward\nat most"),
+        Column::Number("Backward\nat most"),
+    ]);
     for slice in slices {
-        table.add_row([
+        let [forward, backward] = [
+            (slice.forward.as_ref(), slice.bound_ns.forward),
+            (slice.backward.as_ref(), slice.bound_ns.backward),
+        ]
+        .map(|(terms, bound)| promise(terms, bound));
+        let ([forward, forward_delay, forward_most], [backward, backward_delay, backward_most]) =
+            (forward, backward);
+        table.add([
             slice.name.clone(),
+            match slice.problems.is_empty() {
+                true => slice.state.name().to_owned(),
+                false => Listing::bad("✗ refused"),
+            },
+            forward,
+            forward_delay,
+            backward,
+            backward_delay,
             slice.tenant.clone(),
             slice.path.join(", "),
-            state(slice),
-            promise(slice.forward.as_ref(), slice.bound_ns.forward),
-            promise(slice.backward.as_ref(), slice.bound_ns.backward),
+            gateways(slice),
+            forward_most,
+            backward_most,
         ]);
     }
     let listed = slices.len() as u64;
@@ -30,7 +86,7 @@ pub fn list(slices: &[SliceRecord], total: Option<u64>) -> String {
         Some(total) => format!("{} of {} slices", thousands(listed), thousands(total)),
         None => words::count(listed, "slice"),
     };
-    format!("{table}\n{count}")
+    page.fitted(table) + &count
 }
 
 /// "2,001".
@@ -41,44 +97,36 @@ fn thousands(number: u64) -> String {
     }
 }
 
-/// A table with this header.
-pub fn empty<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header);
-    table
-}
-
 /// The state, and what it waits for.
 fn state(slice: &SliceRecord) -> String {
     let name = slice.state.name();
-    match (slice.problems.first(), slice.unacknowledged.as_slice()) {
-        (Some(problem), _) => format!("{name}, refused by {}", problem.gateway),
-        (None, [_, ..]) if slice.state != SliceState::Installed => {
-            format!("{name}, waits for {}", slice.unacknowledged.join(", "))
-        }
-        _ => name.to_owned(),
+    match gateways(slice).as_str() {
+        "" => name.to_owned(),
+        gateways => format!("{name}, {gateways}"),
     }
 }
 
-/// "10 Mbit/s within 2 ms".
-fn promise(terms: Option<&Terms>, bound_ns: Option<u64>) -> String {
-    let Some(terms) = terms else {
-        return "–".to_owned();
-    };
-    let most = terms
-        .maximum
-        .map(|maximum| format!(", at most {}", rate(maximum.rate_bps)))
-        .unwrap_or_default();
-    match (terms.guarantee, bound_ns) {
-        (None, _) => format!("best effort{most}"),
-        (Some(guarantee), None) => format!("{}{most}", rate(guarantee.rate_bps)),
-        (Some(guarantee), Some(bound)) => {
-            format!("{} within {}{most}", rate(guarantee.rate_bps), time(bound))
+/// "waits for edge", or which gateway refused it.
+fn gateways(slice: &SliceRecord) -> String {
+    match (slice.problems.first(), slice.unacknowledged.as_slice()) {
+        (Some(problem), _) => format!("refused by {}", problem.gateway),
+        (None, [_, ..]) if slice.state != SliceState::Installed => {
+            format!("waits for {}", slice.unacknowledged.join(", "))
         }
+        _ => String::new(),
     }
+}
+
+/// Guaranteed rate, bound of delay and maximum of a direction.
+fn promise(terms: Option<&Terms>, bound_ns: Option<u64>) -> [String; 3] {
+    let guarantee = terms.and_then(|terms| terms.guarantee);
+    let maximum = terms.and_then(|terms| terms.maximum);
+    [
+        guarantee.map(|one| rate(one.rate_bps).to_string()),
+        bound_ns.map(|bound| time(bound).to_string()),
+        maximum.map(|one| rate(one.rate_bps).to_string()),
+    ]
+    .map(Option::unwrap_or_default)
 }
 
 fn rate(bits_per_second: u64) -> BitRate {
@@ -91,7 +139,7 @@ fn time(nanos: u64) -> Duration {
 }
 
 /// One slice with everything about it.
-pub fn slice(record: &SliceRecord, counters: &SliceCountersRecord) -> String {
+pub fn slice(record: &SliceRecord, counters: &SliceCountersRecord, page: Page) -> String {
     let mut lines = vec![
         format!("{}: {}", record.name, state(record)),
         format!("tenant {}, path {}", record.tenant, record.path.join(", ")),
@@ -107,15 +155,19 @@ pub fn slice(record: &SliceRecord, counters: &SliceCountersRecord) -> String {
             .iter()
             .map(|problem| format!("refused by {}: {}", problem.gateway, problem.reason)),
     );
-    lines.push(terms_table(record).to_string());
+    let mut text: String = lines.iter().map(|line| page.wrapped(line)).collect();
+    text.push_str(&page.fitted(terms_table(record)));
     let why = reasons(record.delay_choice.as_ref());
-    lines.extend(why.lines().skip(1).map(str::to_owned));
-    if counters.hops.is_empty() {
-        lines.push("no gateway has reported counters of it yet".to_owned());
-    } else {
-        lines.push(counters_table(&counters.hops).to_string());
+    text.extend(why.lines().skip(1).map(|line| page.wrapped(line)));
+    match counters.hops.is_empty() {
+        true => text.push_str("no gateway has reported counters of it yet"),
+        false => {
+            let table = counters_table(&counters.hops);
+            let table = table.fitted(page.width, "on a wider terminal", page.colours);
+            text.push_str(table.trim_end());
+        }
     }
-    lines.join("\n")
+    text
 }
 
 /// "packets: protocol=udp, destination_port=5201".
@@ -134,87 +186,84 @@ fn packets(one: &Match) -> String {
     format!("packets {}", fields.join(","))
 }
 
-fn terms_table(record: &SliceRecord) -> Table {
-    let mut table = empty([
-        "Direction",
-        "Guaranteed",
-        "Burst",
-        "Delay at most",
-        "Bound",
-        "Maximum",
-        "Weight",
+fn terms_table(record: &SliceRecord) -> Listing {
+    let mut table = Listing::new([
+        Column::Text("Direction"),
+        Column::Number("Guaranteed"),
+        Column::Number("Burst"),
+        Column::Number("Delay\nbound"),
+        Column::Number("Delay\nrequested"),
+        Column::Number("At most"),
+        Column::Number("Weight"),
     ]);
     for (way, (terms, bound)) in record.ways().zip(record.bound_ns.ways()) {
-        let Some(terms) = terms else { continue };
-        let guarantee = terms.guarantee;
-        let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-        table.add_row([
+        let Some(direction) = terms else { continue };
+        let guarantee = direction.guarantee;
+        let burst = guarantee.map(|one| ByteCount::new(one.burst_bytes).to_string());
+        let requested = guarantee.and_then(|one| one.delay_ns);
+        let requested = requested.map(|delay| Duration::from_nanos(delay).to_string());
+        let [guaranteed, bound, most] = promise(terms.as_ref(), *bound);
+        table.add([
             way.to_string(),
-            or_none(guarantee.map(|one| rate(one.rate_bps).to_string())),
-            or_none(guarantee.map(|one| ByteCount::new(one.burst_bytes).to_string())),
-            or_none(
-                guarantee
-                    .and_then(|one| one.delay_ns)
-                    .map(|delay| Duration::from_nanos(delay).to_string()),
-            ),
-            or_none(bound.map(|bound| time(bound).to_string())),
-            or_none(terms.maximum.map(|one| rate(one.rate_bps).to_string())),
-            terms.weight.to_string(),
+            guaranteed,
+            burst.unwrap_or_default(),
+            bound,
+            requested.unwrap_or_default(),
+            most,
+            direction.weight.to_string(),
         ]);
     }
     table
 }
 
-fn counters_table(hops: &[HopCounters]) -> Table {
-    let mut table = empty([
-        "Gateway",
-        "Direction",
-        "Sent",
-        "Waiting",
-        "Median",
-        "p99",
-        "Longest",
-        "Dropped",
+fn counters_table(hops: &[HopCounters]) -> Listing {
+    let mut table = Listing::new([
+        Column::Name("Gateway"),
+        Column::Text("Direction"),
+        Column::Number("Sent"),
+        Column::Number("Dropped"),
+        Column::Number("Longest"),
+        Column::Number("p99"),
+        Column::Number("Median"),
+        Column::Number("Waiting"),
+        Column::Name("Dropped for"),
     ]);
     for hop in hops {
         for (way, counters) in hop.ways() {
             if let Some(counters) = counters {
-                table.add_row(counters_row(hop, way, counters));
+                table.add(counters_row(hop, way, counters));
             }
         }
     }
     table
 }
 
-fn counters_row(hop: &HopCounters, way: Way, counters: &DirectionCounters) -> Vec<Cell> {
-    let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+fn counters_row(hop: &HopCounters, way: Way, counters: &DirectionCounters) -> [String; 9] {
     let bits = u128::from(counters.sent_bytes) * 8 * 1_000_000_000;
     let sent = bits / u128::from(hop.interval_ns.max(1));
     let sent = BitRate::new(u64::try_from(sent).unwrap_or(u64::MAX));
-    let delay = |of: fn(&slicewise_api::DelayPercentiles) -> u64| {
+    let delay = |of: fn(&DelayPercentiles) -> u64| {
         let shown = counters.delay_ns.as_ref().map(of).map(time);
-        number(shown.map_or_else(|| "–".to_owned(), |time| time.to_string()))
+        shown.map_or_else(String::new, |time| time.to_string())
     };
-    let dropped: Vec<String> = counters
-        .dropped
-        .iter()
-        .filter(|(_, frames)| **frames > 0)
+    let dropped = counters.dropped.iter().filter(|(_, frames)| **frames > 0);
+    let frames: u64 = dropped.clone().map(|(_, frames)| *frames).sum();
+    let reasons: Vec<String> = dropped
         .map(|(reason, frames)| format!("{frames} {reason}"))
         .collect();
-    let dropped = if dropped.is_empty() {
-        "none".to_owned()
-    } else {
-        dropped.join(", ")
-    };
-    vec![
-        Cell::new(&hop.gateway),
-        Cell::new(way),
-        number(sent.rounded_down().to_string()),
-        number(counters.waiting_frames.to_string()),
-        delay(|delay| delay.p50),
-        delay(|delay| delay.p99),
+    [
+        hop.gateway.clone(),
+        way.to_string(),
+        sent.rounded_down().to_string(),
+        match frames {
+            0 => "0".to_owned(),
+            _ => Listing::bad(&format!("✗ {frames}")),
+        },
         delay(|delay| delay.largest),
-        Cell::new(dropped),
+        delay(|delay| delay.p99),
+        delay(|delay| delay.p50),
+        counters.waiting_frames.to_string(),
+        reasons.join(", "),
     ]
 }
 

@@ -18,11 +18,11 @@ fn two_captures_give_a_record_a_report_and_tables() {
     let (printed, stderr) = sandbox.succeeded(&PAIR);
     assert_eq!(stderr, "");
     insta::assert_snapshot!(printed, @"
-    ────────────────────────────────────────────────────────────────────────────────────────
-     Flow                                 Sent   Lost     Throughput   Delay: median   99 %
-    ════════════════════════════════════════════════════════════════════════════════════════
-     10.0.0.1:49152 → 10.0.0.2:5201 UDP    100   10 %   1.149 Mbit/s            2 ms   2 ms
-    ────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────
+     Flow                                Sent  Lost    Throughput  Delay: median  99 %
+    ═══════════════════════════════════════════════════════════════════════════════════
+     10.0.0.1:49152 → 10.0.0.2:5201 UDP   100  10 %  1.149 Mbit/s           2 ms  2 ms
+    ───────────────────────────────────────────────────────────────────────────────────
 
     Report: results/captures/report.html
     ");
@@ -284,12 +284,12 @@ fn a_study_that_names_its_captures_gives_verdicts() {
     let (printed, stderr) = sandbox.succeeded(&["analyse", "lab.yaml"]);
     assert_eq!(stderr, "");
     insta::assert_snapshot!(printed.split("\n\n").next().unwrap(), @"
-    ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-     policy   isolation            reallocation         throughput    loss ratio           mean queueing delay
-                                   of unused capacity   gold ≥ −1 %   gold ≤ +0.1 points   gold ≤ +1.23 ms
-    ═══════════════════════════════════════════════════════════════════════════════════════════════════════════
-     shared   ? −50 % throughput   not tested           ? −50 %       ? +50 points         ? 0 ns
-    ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────────────────────────────────────────
+     policy  isolation           reallocation        throughput   loss ratio          mean queueing delay
+                                 of unused capacity  gold ≥ −1 %  gold ≤ +0.1 points  gold ≤ +1.23 ms
+    ══════════════════════════════════════════════════════════════════════════════════════════════════════
+     shared  ? −50 % throughput  not tested          ? −50 %      ? +50 points        ? 0 ns
+    ──────────────────────────────────────────────────────────────────────────────────────────────────────
     ? inconclusive
     Not shown: p99 queueing delay (see the report).
     ");

@@ -3,10 +3,10 @@
 
 use crate::support::seal;
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, is_installed, text, words};
+use crate::support::{Sandbox, text, words};
 use slicewise_stats::path::path_component;
 use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const PLAN: &str = "link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n";
 const MISSPELT: &str = "link: 1 Gbit/s\nslices: {all: {counts: 3}}\n";
@@ -223,36 +223,17 @@ fn no_text_in_a_table_is_a_formula_to_a_spreadsheet() {
     }
 }
 
-/// What a call prints on a terminal; `None` where none can be made.
-fn on_a_terminal(sandbox: &Sandbox, call: &str, no_color: bool) -> Option<String> {
-    if !is_installed("script") {
-        eprintln!("not tested: there is no `script` to make a terminal");
-        return None;
-    }
-    let mut command = Command::new("script");
-    let call = format!("{} {call}", env!("CARGO_BIN_EXE_slicewise"));
-    command
-        .args(["-qec", &call, "/dev/null"])
-        .current_dir(sandbox.path(""))
-        .env("TERM", "xterm")
-        .env_remove("NO_COLOR")
-        .stdin(Stdio::null());
-    if no_color {
-        command.env("NO_COLOR", "1");
-    }
-    Some(text(&command.output().unwrap().stdout))
-}
-
 #[test]
 fn an_error_says_so_once_and_in_colour_only_where_colour_is_wanted() {
     let sandbox = Sandbox::new();
     sandbox.write("misspelt.yaml", MISSPELT);
-    let Some(coloured) = on_a_terminal(&sandbox, "check misspelt.yaml", false) else {
+    let Some(coloured) = sandbox.on_a_terminal(80, "$slicewise check misspelt.yaml") else {
         return;
     };
     assert!(coloured.contains("\u{1b}["), "{coloured}");
-    let plain = on_a_terminal(&sandbox, "check misspelt.yaml", true).unwrap();
-    insta::assert_snapshot!(plain.replace('\r', ""), @"
+    let plain = sandbox.on_a_terminal(80, "NO_COLOR=1 $slicewise check misspelt.yaml");
+    let plain = plain.unwrap();
+    insta::assert_snapshot!(plain, @"
     error: `counts` is not a setting here
      --> misspelt.yaml:2:16
       |

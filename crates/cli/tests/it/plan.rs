@@ -1,5 +1,6 @@
 //! `slicewise plan`, end to end: what it prints and exits with.
 
+use crate::support::Sandbox;
 use insta::assert_snapshot;
 use std::process::{Command, Output};
 
@@ -79,6 +80,32 @@ slices:
 }
 
 #[test]
+fn a_plan_fits_the_terminal_and_says_what_it_leaves_out() {
+    let text = "
+link: 100 Mbit/s
+slices:
+  voice-of-a-customer-with-a-long-name-in-berlin: {guarantee: {rate: 1 Mbit/s, delay: 20 ms}}
+  ten: {count: 50, guarantee: {rate: 1.25 Mbit/s, delay: 5 ms}}
+  rest: {weight: 3}
+";
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.yaml", text);
+    for columns in [80, 120, 60] {
+        let printed = sandbox.on_a_terminal(columns, "NO_COLOR=1 $slicewise plan plan.yaml");
+        let Some(printed) = printed else { return };
+        let widest = printed.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(columns.into()), "{printed}");
+        assert_snapshot!(format!("a_plan_on_{columns}_columns"), printed);
+    }
+    let coloured = sandbox.on_a_terminal(80, "$slicewise plan plan.yaml");
+    let coloured = coloured.unwrap();
+    assert!(
+        coloured.contains("\u{1b}[1;31m✗ refused\u{1b}[0m"),
+        "{coloured}"
+    );
+}
+
+#[test]
 fn the_same_as_json() {
     let output = run(FITTING, &["--json"]);
     assert_eq!(output.status.code(), Some(0));
@@ -111,18 +138,19 @@ slices: {all: {count: 1000000, guarantee: {rate: 400 kbit/s, burst: 1522 B, dela
 ";
     assert_snapshot!(printed(0, text), @"
     plan.yaml: link of 400 Gbit/s (L2)
-    ─────────────────────────────────────────────────────────────────────────────────────
-     Slice   Count     CIR          CBS        Delay requested   Delay bound   Guarantee
-    ═════════════════════════════════════════════════════════════════════════════════════
-     all     1000000   400 kbit/s   1.522 kB             80 ms         80 ms   admitted
-    ─────────────────────────────────────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────
+     Slice  Guarantee     Count         CIR       CBS  Delay      Delay
+                                                       bound  requested
+    ════════════════════════════════════════════════════════════════════
+     all    ✓ admitted  1000000  400 kbit/s  1.522 kB  80 ms      80 ms
+    ────────────────────────────────────────────────────────────────────
 
-    ──────────────────────────────────────────────────────────────────
-     Delay class   Slices    CIR          CBS        Unreserved burst
-    ══════════════════════════════════════════════════════════════════
-           80 ms   1000000   400 Gbit/s   1.522 GB           2.477 GB
-    ──────────────────────────────────────────────────────────────────
-    unreserved: 0 bit/s (L2)
+    ──────────────────────────────────────────────────────────────
+     Delay class   Slices         CIR       CBS  Unreserved burst
+    ══════════════════════════════════════════════════════════════
+           80 ms  1000000  400 Gbit/s  1.522 GB          2.477 GB
+    ──────────────────────────────────────────────────────────────
+    Admitted: all 1000000 guarantees fit together; 0 bit/s (L2) is unreserved.
     ");
 }
 

@@ -48,15 +48,15 @@ fn verdicts_are_counted_over_seeds_and_are_those_of_each_seed_alone() {
     let (table, progress) =
         sandbox.succeeded(&words("run small.yaml --seeds 3 --out table --jobs 2"));
     assert_snapshot!(table, @"
-    ────────────────────────────────────────────────────────────────────────────
-     Policy   Attribute      Holds   Partial   Broken   Incon-    Published,
-                                                        clusive   ours the same
-    ════════════════════════════════════════════════════════════════════════════
-     shared   isolation      –                 3        –         yes, 0 of 3
-              reallocation   3       –         –        –         yes, 3 of 3
-     first    isolation      2                 –        1         yes, 2 of 3
-              reallocation   3       –         –        –         yes, 3 of 3
-    ────────────────────────────────────────────────────────────────────────────
+    ──────────────────────────────────────────────────────────────────────
+     Policy  Attribute     Holds  Partial  Broken   Incon-  Published,
+                                                   clusive  ours the same
+    ══════════════════════════════════════════════════════════════════════
+     shared  isolation         –                3        –  yes, 0 of 3
+             reallocation      3        –       –        –  yes, 3 of 3
+     first   isolation         2                –        1  yes, 2 of 3
+             reallocation      3        –       –        –  yes, 3 of 3
+    ──────────────────────────────────────────────────────────────────────
     No verdict holds under one seed and is broken under another
     Published verdicts: 8 of 12 agree; under 0 of 3 seeds all 4 do
 

@@ -55,6 +55,16 @@ impl Scripted {
         (code, text(&output.stdout), text(&output.stderr))
     }
 
+    /// What `slicewise slice` prints on a terminal of so many columns; `None` where none can be made.
+    fn on_a_terminal(&self, columns: u16, arguments: &str) -> Option<String> {
+        let controller = &self.url;
+        let line = format!("NO_COLOR=1 $slicewise slice {arguments} --controller {controller}");
+        let printed = Sandbox::new().on_a_terminal(columns, &line)?;
+        let widest = printed.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(columns.into()), "{printed}");
+        Some(printed)
+    }
+
     /// The same as one text for a snapshot.
     fn snapshot(&self, arguments: &[&str]) -> String {
         let (code, out, err) = self.slice(arguments);
@@ -158,13 +168,13 @@ fn a_list_is_a_table_read_part_by_part() {
         ),
     ]);
     insta::assert_snapshot!(server.snapshot(&["list", "--name", "v"]), @"
-    ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Slice   Tenant    Path     State                      Forward                                    Backward
-    ══════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     video   default   uplink   admitted, waits for edge   10 Mbit/s within 2 ms, at most 20 Mbit/s   best effort
-    ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     voice   default   uplink   installed                  10 Mbit/s within 2 ms, at most 20 Mbit/s   best effort
-    ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────
+     Slice  State         Forward  Forward  Tenant   Path    Gateways          Forward
+                       guaranteed    delay                                     at most
+    ═══════════════════════════════════════════════════════════════════════════════════
+     video  admitted    10 Mbit/s     2 ms  default  uplink  waits for edge  20 Mbit/s
+     voice  installed   10 Mbit/s     2 ms  default  uplink  –               20 Mbit/s
+    ───────────────────────────────────────────────────────────────────────────────────
     2 slices
     exit 0
     ");
@@ -173,6 +183,46 @@ fn a_list_is_a_table_read_part_by_part() {
     assert_eq!(printed[1]["name"], "voice");
     let token = &server.requests()[0].headers;
     contains(token, "authorization: bearer secret");
+}
+
+#[test]
+fn a_list_and_a_slice_fit_the_terminal_and_say_what_they_leave_out() {
+    let mut long = record(
+        "video-of-a-customer-with-a-long-name-in-berlin-mitte",
+        "admitted",
+    );
+    long["backward"]["guarantee"] = json!({"rate_bps": 2_500_000, "burst_bytes": 3028});
+    long["bound_ns"] = json!({"forward": 1_999_999, "backward": 12_345_678});
+    let mut refused = record("voice", "admitted");
+    refused["path"] = json!(["uplink", "core"]);
+    refused["problems"] = json!([{"gateway": "edge", "reason": "no room"}]);
+    let delay = json!({"p50": 100_000, "p99": 200_000, "largest": 1_234_567});
+    let counters = json!({"name": "voice", "hops": [{
+        "gateway": "edge-of-berlin-mitte", "at_ms": 5, "interval_ns": 1_000_000_000,
+        "forward": {
+            "sent_frames": 1000, "sent_bytes": 1_000_000, "waiting_frames": 2,
+            "dropped": {"queue_full": 3, "policed": 12}, "delay_ns": delay
+        },
+        "backward": {"sent_frames": 0, "sent_bytes": 0}
+    }]});
+    let server = Scripted::new(vec![
+        (
+            "GET /v1/slices?limit=1000",
+            200,
+            json!({"items": [refused.clone(), long]}),
+        ),
+        ("GET /v1/slices/voice", 200, refused),
+        ("GET /v1/slices/voice/counters", 200, counters),
+    ]);
+    for columns in [80, 120] {
+        for call in ["list", "show voice"] {
+            let Some(printed) = server.on_a_terminal(columns, call) else {
+                return;
+            };
+            let name = call.replace(' ', "_");
+            insta::assert_snapshot!(format!("{name}_on_{columns}_columns"), printed);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Verdicts as a matrix: a line for each policy.
 
-use super::{Colours, MARKS, PADDING, WIDEST, coloured, marked_as, one_word, plain_table, text};
+use super::{
+    Colours, MARKS, PADDING, WIDEST, coloured, marked_as, one_word, plain_table, text, wrapped,
+};
 use crate::answer::answer;
 use crate::matrix::{Cell, Matrix};
 use comfy_table::Table;
@@ -25,19 +27,23 @@ pub fn verdict_matrix_text(
     let matrix = Matrix::of(verdicts);
     let properties = properties_that_fit(&matrix, width);
     let mut lines = coloured(&text(table(&matrix, properties, width)), colours);
-    lines.push_str(&format!("{}\n", legend(&matrix, properties)));
+    let mut say = |line: &str| {
+        lines.push_str(&wrapped(line, width.into()));
+        lines.push('\n');
+    };
+    say(&legend(&matrix, properties));
     let left = matrix.head.iter().skip(properties);
     let left: Vec<&str> = left.map(|head| head.name.as_str()).collect();
     if !left.is_empty() {
-        let left = left.join(", ");
-        lines.push_str(&format!("Not shown: {left} (see the report).\n"));
+        say(&format!("Not shown: {} (see the report).", left.join(", ")));
     }
     for verdict in &verdicts.policies {
         if let Some(others) = &verdict.not_judged {
-            lines.push_str(&format!("{}: not judged: {others}\n", verdict.policy));
+            say(&format!("{}: not judged: {others}", verdict.policy));
         }
     }
-    Some(format!("{lines}\n{}", answer(study, verdicts, &matrix)))
+    let answer = wrapped(&answer(study, verdicts, &matrix), width.into());
+    Some(format!("{lines}\n{answer}"))
 }
 
 /// The first so many properties of all policies.

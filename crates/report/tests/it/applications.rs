@@ -123,14 +123,14 @@ fn reported() -> (tempfile::TempDir, PathBuf) {
     let mut summary = report.findings.main().summary.clone();
     summary.cells.truncate(1);
     insta::assert_snapshot!(application_table_text(&summary, 100).unwrap(), @"
-    ──────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Scenario   Source      Goodput       RTT     Latency: 99 %   Flow time   Quality
-    ══════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   0          downloads   10.1 Mbit/s   12 ms   –               –           –
-     no policy   0          web         10.1 Mbit/s   12 ms   40 ms           –           –
-     no policy   0          pages       10.1 Mbit/s   12 ms   –               20 ms       –
-     no policy   0          film        10.1 Mbit/s   12 ms   –               –           2.5
-    ──────────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────────
+     Policy     Scenario  Source         Goodput    RTT  Latency: 99 %  Flow time  Quality
+    ═══════════════════════════════════════════════════════════════════════════════════════
+     no policy  0         downloads  10.1 Mbit/s  12 ms              –          –        –
+     no policy  0         web        10.1 Mbit/s  12 ms          40 ms          –        –
+     no policy  0         pages      10.1 Mbit/s  12 ms              –      20 ms        –
+     no policy  0         film       10.1 Mbit/s  12 ms              –          –      2.5
+    ───────────────────────────────────────────────────────────────────────────────────────
     ");
     (temporary, path)
 }

@@ -35,16 +35,13 @@ fn verdicts_of_three_back_ends_stand_beside_each_other() {
     insta::assert_snapshot!(text, @"
     Isolation / reallocation; each back end is judged by its own runs
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Published   simulator              gateway                Linux tc                      Scalability
-                             3 × 4 s, 3 scenarios   2 × 4 s, 2 scenarios   2 × 4 s, 2 scenarios
+     Policy     Published  simulator             gateway               Linux tc                          Scalability
+                           3 × 4 s, 3 scenarios  2 × 4 s, 2 scenarios  2 × 4 s, 2 scenarios
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   no / yes    inconclusive / holds   holds ≠ / holds        holds ≠ / holds               no practical limit
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority    yes / yes   holds / holds          holds / holds          holds / holds                 2 slices
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     shaping     yes / no    holds / broken         holds / broken         not supported: this kernel    256 slices
-                                                                           has no HTB queueing
-                                                                           discipline
+     no policy  no / yes   inconclusive / holds  holds ≠ / holds       holds ≠ / holds                   no practical limit
+     priority   yes / yes  holds / holds         holds / holds         holds / holds                     2 slices
+     shaping    yes / no   holds / broken        holds / broken        not supported: this kernel has    256 slices
+                                                                       no HTB queueing discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let narrow = beside_table_text(&report.findings.sides, 80, Colours::None).unwrap();
@@ -159,24 +156,21 @@ fn a_policy_that_is_not_supported_says_why() {
     );
     insta::assert_snapshot!(verdict_table_text(&report.findings.main().verdicts, 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy      Performance isolation        Resource reallocation        Scalability                 Published
+     Policy     Performance isolation        Resource reallocation        Scalability                  Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     no policy   holds                        holds                        no practical limit          no / yes / no limit
-                 critical: mean queueing      702.6 kbit/s of              nothing is configured for   ≠ differs: isolation
-                 delay 14.63 µs → 15.41 µs    702.6 kbit/s, 100 % of the   a slice (made up for
-                 (+779.3 ns) in 2, within     unused capacity, at least    tests)
-                 +74 µs in 2 of 2 runs        95 % in 2 of 2 runs
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority    holds                        holds                        2 slices                    yes / yes / 2
-                 critical: throughput         575.6 kbit/s of              2 priority levels (256      = agrees
-                 15.75 Mbit/s →               575.6 kbit/s, 100 % of the   classes)
-                 15.75 Mbit/s (−0.034 %) in   unused capacity, at least
-                 2, within −1 % in 2 of 2     95 % in 2 of 2 runs
-                 runs
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     shaping     not supported                not supported                256 slices                  yes / no / 256
-                 this kernel has no HTB       this kernel has no HTB       256 classes in a policy     not comparable
-                 queueing discipline          queueing discipline
+     no policy  holds                        holds                        no practical limit           no / yes / no limit
+                critical: mean queueing      702.6 kbit/s of              nothing is configured for a  ≠ differs: isolation
+                delay 14.63 µs → 15.41 µs    702.6 kbit/s, 100 % of the   slice (made up for tests)
+                (+779.3 ns) in 2, within     unused capacity, at least
+                +74 µs in 2 of 2 runs        95 % in 2 of 2 runs
+     priority   holds                        holds                        2 slices                     yes / yes / 2
+                critical: throughput         575.6 kbit/s of              2 priority levels (256       = agrees
+                15.75 Mbit/s → 15.75 Mbit/s  575.6 kbit/s, 100 % of the   classes)
+                (−0.034 %) in 2, within      unused capacity, at least
+                −1 % in 2 of 2 runs          95 % in 2 of 2 runs
+     shaping    not supported                not supported                256 slices                   yes / no / 256
+                this kernel has no HTB       this kernel has no HTB       256 classes in a policy      not comparable
+                queueing discipline          queueing discipline
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let page = fs::read_to_string(report.html).unwrap();

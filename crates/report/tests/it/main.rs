@@ -6,6 +6,7 @@ mod beside;
 mod browser;
 mod captured;
 mod headline;
+mod listing;
 mod populations;
 mod report;
 mod results_folder;

@@ -183,35 +183,29 @@ fn the_matrix_is_as_wide_with_colours_and_never_wider_than_the_terminal() {
 fn shows_each_verdict_with_its_number_and_the_published_one() {
     insta::assert_snapshot!(verdict_table_text(&table(), 120, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy                    Performance isolation     Resource reallocation    Scalability        Published
+     Policy                Performance isolation        Resource reallocation        Scalability       Published
     ════════════════════════════════════════════════════════════════════════════════════════════════════════════════════════
-     bandwidth                 broken                    holds                    256 slices         no (latency) / yes /
-                               critical: mean delay      5.208 Mbit/s of          256 classes in a   256
-                               200 µs → 408 µs           5.25 Mbit/s, 99.2 % of   policy             = agrees
-                               (+104 %) in 6, within     the unused capacity,
-                               +25 % in 0 of 34 runs     at least 95 % in 0 of
-                                                         34 runs
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     priority                  holds                     partial                  1 slice            no / yes / 256
-                               critical: throughput      2.205 Mbit/s of          256 classes in a   ≠ differs: isolation
-                               17.5 Mbit/s →             5.25 Mbit/s, 42 % of     policy
-                               17.5 Mbit/s (−0.01 %)     the unused capacity, a
-                               in 6, within −1 % in 34   part below 95 % in 34
-                               of 34 runs                of 34 runs
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     a policy with a long      inconclusive              broken                   no limit known     –
-     name                      critical: loss ratio      −68.25 kbit/s of         256 classes in a
-                               0 % → 0.04 %              5.25 Mbit/s, −1.3 % of   policy
-                               (+0.04 points) in 6,      the unused capacity,
-                               within +0.1 points in     at most 5 % in 34 of
-                               34 of 34 runs             34 runs
-    ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     unjudged                  not tested                not tested               2 slices           –
-                               no slice states an        no unused capacity       256 classes in a
-                               objective, and there is                            policy
-                               no guaranteed slice, no
-                               reference scenario, or
-                               no other scenario
+     bandwidth             broken                       holds                        256 slices        no (latency) / yes /
+                           critical: mean delay 200 µs  5.208 Mbit/s of              256 classes in a  256
+                           → 408 µs (+104 %) in 6,      5.25 Mbit/s, 99.2 % of the   policy            = agrees
+                           within +25 % in 0 of 34      unused capacity, at least
+                           runs                         95 % in 0 of 34 runs
+     priority              holds                        partial                      1 slice           no / yes / 256
+                           critical: throughput         2.205 Mbit/s of              256 classes in a  ≠ differs: isolation
+                           17.5 Mbit/s → 17.5 Mbit/s    5.25 Mbit/s, 42 % of the     policy
+                           (−0.01 %) in 6, within −1 %  unused capacity, a part
+                           in 34 of 34 runs             below 95 % in 34 of 34 runs
+     a policy with a long  inconclusive                 broken                       no limit known    –
+     name                  critical: loss ratio 0 % →   −68.25 kbit/s of             256 classes in a
+                           0.04 % (+0.04 points) in 6,  5.25 Mbit/s, −1.3 % of the   policy
+                           within +0.1 points in 34 of  unused capacity, at most
+                           34 runs                      5 % in 34 of 34 runs
+     unjudged              not tested                   not tested                   2 slices          –
+                           no slice states an           no unused capacity           256 classes in a
+                           objective, and there is no                                policy
+                           guaranteed slice, no
+                           reference scenario, or no
+                           other scenario
     ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }
@@ -222,12 +216,12 @@ fn a_policy_without_runs_was_not_run() {
     verdicts.policies.retain(|p| p.policy == "unjudged");
     verdicts.policies[0].not_run = true;
     insta::assert_snapshot!(verdict_table_text(&verdicts, 120, Colours::None).unwrap(), @"
-    ──────────────────────────────────────────────────────────────────────────────────────────────────────
-     Policy     Performance isolation            Resource reallocation            Scalability
-    ══════════════════════════════════════════════════════════════════════════════════════════════════════
-     unjudged   not run                          not run                          2 slices
-                no run of this policy is there   no run of this policy is there   256 classes in a policy
-    ──────────────────────────────────────────────────────────────────────────────────────────────────────
+    ───────────────────────────────────────────────────────────────────────────────────────────────────
+     Policy    Performance isolation           Resource reallocation           Scalability
+    ═══════════════════════════════════════════════════════════════════════════════════════════════════
+     unjudged  not run                         not run                         2 slices
+               no run of this policy is there  no run of this policy is there  256 classes in a policy
+    ───────────────────────────────────────────────────────────────────────────────────────────────────
     ");
 }
 
@@ -260,26 +254,22 @@ fn leaves_out_what_was_published_where_nothing_was_and_breaks_no_word() {
     verdicts.policies.retain(|p| p.published.is_none());
     insta::assert_snapshot!(verdict_table_text(&verdicts, 80, Colours::None).unwrap(), @"
     ────────────────────────────────────────────────────────────────────────────────
-     Policy               Performance         Resource            Scalability
-                          isolation           reallocation
+     Policy           Performance isolation  Resource              Scalability
+                                             reallocation
     ════════════════════════════════════════════════════════════════════════════════
-     a policy with a      inconclusive        broken              no limit known
-     long name            critical: loss      −68.25 kbit/s of    256 classes in a
-                          ratio 0 % →         5.25 Mbit/s,        policy
-                          0.04 %              −1.3 % of the
-                          (+0.04 points) in   unused capacity,
-                          6, within           at most 5 % in 34
-                          +0.1 points in 34   of 34 runs
-                          of 34 runs
-    ────────────────────────────────────────────────────────────────────────────────
-     unjudged             not tested          not tested          2 slices
-                          no slice states     no unused           256 classes in a
-                          an objective, and   capacity            policy
-                          there is no
-                          guaranteed slice,
-                          no reference
-                          scenario, or no
-                          other scenario
+     a policy with a  inconclusive           broken                no limit known
+     long name        critical: loss ratio   −68.25 kbit/s of      256 classes in a
+                      0 % → 0.04 %           5.25 Mbit/s, −1.3 %   policy
+                      (+0.04 points) in 6,   of the unused
+                      within +0.1 points in  capacity, at most
+                      34 of 34 runs          5 % in 34 of 34 runs
+     unjudged         not tested             not tested            2 slices
+                      no slice states an     no unused capacity    256 classes in a
+                      objective, and there                         policy
+                      is no guaranteed
+                      slice, no reference
+                      scenario, or no other
+                      scenario
     ────────────────────────────────────────────────────────────────────────────────
     ");
 }
@@ -290,43 +280,42 @@ fn a_terminal_that_is_too_narrow_for_whole_words_gets_the_verdicts_one_below_the
     verdicts.policies.truncate(2);
     insta::assert_snapshot!(verdict_table_text(&verdicts, 40, Colours::None).unwrap(), @"
     ────────────────────────────────────────
-     Policy         bandwidth
+     Policy        bandwidth
     ════════════════════════════════════════
-     Performance    broken
-     isolation      critical: mean delay
-                    200 µs → 408 µs
-                    (+104 %) in 6, within
-                    +25 % in 0 of 34 runs
-     Resource       holds
-     reallocation   5.208 Mbit/s of
-                    5.25 Mbit/s, 99.2 % of
-                    the unused capacity, at
-                    least 95 % in 0 of 34
-                    runs
-     Scalability    256 slices
-                    256 classes in a policy
-     Published      no (latency) / yes /
-                    256
-                    = agrees
+     Performance   broken
+     isolation     critical: mean delay
+                   200 µs → 408 µs (+104 %)
+                   in 6, within +25 % in 0
+                   of 34 runs
+     Resource      holds
+     reallocation  5.208 Mbit/s of
+                   5.25 Mbit/s, 99.2 % of
+                   the unused capacity, at
+                   least 95 % in 0 of 34
+                   runs
+     Scalability   256 slices
+                   256 classes in a policy
+     Published     no (latency) / yes / 256
+                   = agrees
     ────────────────────────────────────────
-     Policy         priority
+     Policy        priority
     ════════════════════════════════════════
-     Performance    holds
-     isolation      critical: throughput
-                    17.5 Mbit/s →
-                    17.5 Mbit/s (−0.01 %)
-                    in 6, within −1 % in 34
-                    of 34 runs
-     Resource       partial
-     reallocation   2.205 Mbit/s of
-                    5.25 Mbit/s, 42 % of
-                    the unused capacity, a
-                    part below 95 % in 34
-                    of 34 runs
-     Scalability    1 slice
-                    256 classes in a policy
-     Published      no / yes / 256
-                    ≠ differs: isolation
+     Performance   holds
+     isolation     critical: throughput
+                   17.5 Mbit/s →
+                   17.5 Mbit/s (−0.01 %) in
+                   6, within −1 % in 34 of
+                   34 runs
+     Resource      partial
+     reallocation  2.205 Mbit/s of
+                   5.25 Mbit/s, 42 % of the
+                   unused capacity, a part
+                   below 95 % in 34 of 34
+                   runs
+     Scalability   1 slice
+                   256 classes in a policy
+     Published     no / yes / 256
+                   ≠ differs: isolation
     ────────────────────────────────────────
     ");
 }

@@ -73,6 +73,25 @@ impl Sandbox {
         self.command(arguments).output().unwrap()
     }
 
+    /// What a shell prints on a terminal of so many columns and 24 lines; `$slicewise` is the command. `None` where no
+    /// terminal can be made.
+    pub fn on_a_terminal(&self, columns: u16, line: &str) -> Option<String> {
+        if !is_installed("script") {
+            eprintln!("not tested: there is no `script` to make a terminal");
+            return None;
+        }
+        let line = format!("stty cols {columns} rows 24; {line}");
+        let output = Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(self.folder.path())
+            .env("slicewise", env!("CARGO_BIN_EXE_slicewise"))
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null())
+            .output();
+        Some(text(&output.unwrap().stdout).replace('\r', ""))
+    }
+
     /// Standard output and standard error of a call that must succeed.
     pub fn succeeded(&self, arguments: &[&str]) -> (String, String) {
         let output = self.slicewise(arguments);
