@@ -40,6 +40,8 @@ mod support;
 #[cfg(feature = "controller")]
 mod tenant;
 mod timeline;
+#[cfg(feature = "linux")]
+mod top;
 
 #[cfg(not(feature = "controller"))]
 #[test]
