@@ -542,7 +542,7 @@ mod tests {
         let of = |sources: &[ApplicationRecord]| Quantity::Fairness.of(sources);
         // Connections of 3 and 1, and one of 2: (3 + 1 + 2)² / (3 (9 + 1 + 4)).
         let two = source(2, 4.0, Some(16.0 / 20.0));
-        assert_eq!(of(&[two.clone()]), Some(0.8));
+        assert_eq!(of(std::slice::from_ref(&two)), Some(0.8));
         let all = of(&[two, source(1, 2.0, None)]).unwrap();
         assert!((all - 36.0 / 42.0).abs() < 1e-12, "{all}");
         assert_eq!(of(&[source(1, 2.0, None)]), None);
