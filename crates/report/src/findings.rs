@@ -9,9 +9,10 @@ use crate::queues::Queues;
 use crate::side::{self, Side, without_folder};
 use crate::testbed::Testbed;
 use crate::timeline::Changes;
+use serde::Serialize;
 use slicewise_results::host::HostFacts;
 use slicewise_results::{ResultsError, ResultsFolder};
-use slicewise_stats::description::StudyDescription;
+use slicewise_stats::description::{ScenarioDescription, StudyDescription, number_and_unit};
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{CellSummary, SummaryBuilder};
@@ -123,6 +124,11 @@ impl Findings {
         policy / self.study().phases.len().max(1)
     }
 
+    /// Where scenarios stand, if all are numbers.
+    pub(crate) fn x_axis(&self) -> Option<XAxis<'_>> {
+        XAxis::of_scenarios(&self.study().scenarios)
+    }
+
     /// The estimates of a policy in a scenario, by their places in the study.
     pub(crate) fn cell(&self, policy: usize, scenario: usize) -> Option<&CellSummary> {
         let policy = self.study().policies.get(policy)?;
@@ -135,6 +141,28 @@ impl Findings {
         let has_runs = |name: &str| self.main().covered_scenarios().any(|it| it == name);
         let mut scenarios = self.study().scenarios.iter();
         scenarios.rposition(|s| has_runs(&s.name)).unwrap_or(0)
+    }
+}
+
+/// The axis of scenarios that are numbers.
+#[derive(Debug, Serialize)]
+pub(crate) struct XAxis<'a> {
+    /// Quantity and unit.
+    pub(crate) unit: &'a str,
+    /// In the order of the scenarios.
+    pub(crate) values: Vec<f64>,
+}
+
+impl<'a> XAxis<'a> {
+    /// `None` where some scenario states no number.
+    fn of_scenarios(scenarios: &'a [ScenarioDescription]) -> Option<Self> {
+        let places = scenarios
+            .iter()
+            .map(|scenario| number_and_unit(&scenario.x));
+        let places: Vec<(f64, &str)> = places.collect::<Option<_>>()?;
+        let (_, unit) = *places.first()?;
+        let values = places.iter().map(|(value, _)| *value).collect();
+        Some(Self { unit, values })
     }
 }
 

@@ -15,6 +15,7 @@ mod error;
 mod figures;
 mod findings;
 mod flows;
+mod limits;
 mod link_losses;
 mod markup;
 mod matrix;

@@ -7,7 +7,7 @@
 //! DIR/runs/<policy>/<scenario>/rep-000.json
 //! DIR/report.html
 //! DIR/data/*.csv, *.parquet
-//! DIR/figures/*.svg
+//! DIR/figures/*.svg, *.pdf, *.csv, *.txt, plot.py
 //! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
 //! DIR/prediction/                         the same cells simulated: a results folder of its own
 //! DIR/replay/                             the same, of the packets that were sent in each run
@@ -41,7 +41,7 @@ mod testbed;
 pub use atomic::{AtomicFile, write_file};
 pub use error::{Action, ResultsError};
 pub use folder::{Force, ResultsFolder};
-pub use names::{FIGURE_KINDS, TABLES};
+pub use names::{FIGURE_KINDS, FIGURE_SCRIPT, NARROW, TABLES};
 pub use open::make_folder;
 pub use own::is_packet_file;
 pub use series::{LeftOut, SeriesDescription, SeriesFolder};

@@ -50,6 +50,11 @@ pub const FIGURE_KINDS: [&str; 16] = [
     "application-series",
 ];
 
+/// End of the names of figures that are one column wide.
+pub const NARROW: &str = "-85mm";
+/// Script in the folder of figures that draws their data.
+pub const FIGURE_SCRIPT: &str = "plot.py";
+
 pub(crate) const STUDY_FILE: &str = "study.json";
 /// Folders that a study writes at the top of its folder.
 pub(crate) const FOLDERS: [&str; 6] = [

@@ -3,8 +3,8 @@
 use crate::atomic::target_name;
 use crate::checksum::Form;
 use crate::names::{
-    FIGURE_KINDS, FILES, FOLDERS, LOCK_FILE, PREDICTION_FOLDER, REPLAY_FOLDER, STUDY_BYTES,
-    STUDY_FILE, TABLES,
+    FIGURE_KINDS, FIGURE_SCRIPT, FILES, FOLDERS, LOCK_FILE, NARROW, PREDICTION_FOLDER,
+    REPLAY_FOLDER, STUDY_BYTES, STUDY_FILE, TABLES,
 };
 use crate::{Action, ResultsError, open};
 use serde_json::Value;
@@ -124,6 +124,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
             ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
         }),
+        ["figures", FIGURE_SCRIPT] => true,
         ["figures", file] => names.has_figure(file),
         _ => false,
     }
@@ -165,11 +166,16 @@ impl StudyNames {
         }
     }
 
-    /// Returns true if a figure of that name is one that a report of the study has: `KIND-SUBJECT.svg` or
-    /// `KIND-SUBJECT-scenario-SCENARIO.svg`. Without names, any subject will do.
+    /// Returns true if a file of that name is one of a figure that a report of the study has: `KIND-SUBJECT` or
+    /// `KIND-SUBJECT-scenario-SCENARIO`, drawn at two widths, with data and caption. Without names, any subject will do.
     fn has_figure(&self, file: &str) -> bool {
-        let Some(name) = file.strip_suffix(".svg") else {
+        let Some((name, extension)) = file.rsplit_once('.') else {
             return false;
+        };
+        let name = match extension {
+            "svg" | "pdf" => name.strip_suffix(NARROW).unwrap_or(name),
+            "csv" | "txt" => name,
+            _ => return false,
         };
         let is_of = |rest: &str, subject: &String| {
             let scenario = rest.strip_prefix(subject.as_str());
@@ -207,6 +213,10 @@ mod tests {
             "data/cells.parquet",
             "figures/loss-best+effort.svg",
             "figures/beside-loss-best+effort.svg",
+            "figures/loss-best+effort-85mm.pdf",
+            "figures/loss-best+effort.csv",
+            "figures/loss-best+effort.txt",
+            "figures/plot.py",
             "figures/delay-cdf-best+effort-scenario-6.svg",
             "figures/delay-cdf-a-scenario-b-scenario-6.svg",
             "packets/a/b/rep-000/packets-00012.parquet",
@@ -228,6 +238,8 @@ mod tests {
             "figures/mine.svg",
             "figures/loss-mine.svg",
             "figures/loss-best+effort.png",
+            "figures/loss-best+effort-90mm.svg",
+            "figures/other.py",
             "packets/a/b/rep-000/notes.parquet",
             "prediction/thesis.tex",
         ] {

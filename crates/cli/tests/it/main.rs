@@ -22,6 +22,7 @@ mod dashboard;
 #[cfg(feature = "linux")]
 mod doctor;
 mod export;
+mod figures;
 mod files_of_others;
 mod ios;
 mod libreqos;

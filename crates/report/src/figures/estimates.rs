@@ -1,15 +1,17 @@
 //! Figures of estimates: of a study's policies by scenario, and of back ends beside each other by policy.
 
 use super::axis::Axis;
-use super::panel::{DrawError, Panel, Place, figure};
-use super::{HEIGHT, INK, count, policy_legend, slice_name};
+use super::figure::{Figure, Level, Panel, Point, Series, Shape};
+use super::layout::{INK, THIN, line_width};
+use super::{Drawing, count};
 use crate::findings::Findings;
+use crate::limits::Limit;
 use crate::side::Side;
-use crate::signs;
+use crate::signs::{self, Sign};
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::quantity::{Quantity, Unit};
 use slicewise_stats::summary::CellSummary;
-use slicewise_stats::words::time;
+use slicewise_stats::words::{digits, percent};
 
 /// A figure of estimates.
 #[derive(Clone, Copy)]
@@ -40,8 +42,8 @@ const fn drawn(
 const OF_SLICES: [Drawn; 4] = [
     drawn("throughput", "Throughput", "throughput", Quantity::Throughput),
     drawn("loss", "Loss", "loss", Quantity::LossRatio),
-    drawn("delay-mean", "Mean one-way delay", "one-way delay", Quantity::DelayMean),
-    drawn("delay-p99", "99th percentile of one-way delay", "one-way delay", Quantity::DelayP99),
+    drawn("delay-mean", "Mean one-way delay", "mean one-way delay", Quantity::DelayMean),
+    drawn("delay-p99", "99th percentile of one-way delay", "one-way delay at 99 %", Quantity::DelayP99),
 ];
 
 /// Figures of slices that have applications with these quantities.
@@ -49,26 +51,26 @@ const OF_SLICES: [Drawn; 4] = [
 pub(crate) const OF_APPLICATIONS: [Drawn; 5] = [
     drawn("application-goodput", "Goodput", "goodput", Quantity::Goodput),
     drawn("application-rtt", "Mean round-trip time", "mean round-trip time", Quantity::RttMean),
-    drawn("request-latency", "99th percentile of request latency", "99th percentile of request latency", Quantity::RequestLatencyP99),
+    drawn("request-latency", "99th percentile of request latency", "request latency at 99 %", Quantity::RequestLatencyP99),
     drawn("completion-time", "Mean completion time", "mean completion time", Quantity::CompletionTimeMean),
     drawn("quality", "Mean quality of video", "mean quality of video", Quantity::QualityMean),
 ];
 
 impl Drawn {
-    /// An axis that has room for all of `marks`, and for `level` if there is one.
-    fn axis(self, marks: &[Mark<'_>], level: Option<f64>) -> Axis {
-        let (unit, factor) = match self.quantity.unit() {
-            Unit::Time => {
-                return Axis::logarithmic(self.axis, marks.iter().flat_map(Mark::values), time);
-            }
-            Unit::Rate => (", Mbit/s", 1e6),
-            Unit::Ratio => (", %", 0.01),
-            Unit::Bytes => (", kB", 1e3),
+    /// An axis with room for all of `marks` and `limits`.
+    fn axis(self, marks: &[Mark<'_>], limits: &[&Limit]) -> Axis {
+        let limits = limits.iter().map(|limit| limit.value);
+        let values = marks.iter().flat_map(Mark::values).chain(limits);
+        let largest = values.clone().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let unit = match self.quantity.unit() {
+            Unit::Time => return Axis::time(self.axis, values),
+            Unit::Rate if largest >= 1e10 => ("Gbit/s", 1e9),
+            Unit::Rate => ("Mbit/s", 1e6),
+            Unit::Ratio => ("%", 0.01),
+            Unit::Bytes => ("kB", 1e3),
             _ => ("", 1.0),
         };
-        let highest = marks.iter().map(Mark::highest);
-        let largest = highest.chain(level).fold(0.0, f64::max);
-        Axis::from_zero(&format!("{}{unit}", self.axis), largest, factor)
+        Axis::from_zero(self.axis, unit, largest)
     }
 }
 
@@ -86,9 +88,9 @@ fn estimate<'a>(cell: &'a CellSummary, slice: &str, quantity: Quantity) -> Optio
     of_slice.or_else(|| together()?.estimates.of(quantity))
 }
 
-/// An estimate and where it is drawn: in which group, and as which of its members.
+/// An estimate and where it is drawn: at which place, and as which of its members.
 struct Mark<'a> {
-    group: usize,
+    place: usize,
     member: usize,
     estimate: &'a Estimate,
 }
@@ -96,17 +98,13 @@ struct Mark<'a> {
 impl Mark<'_> {
     /// Returns the values for which an axis needs room.
     fn values(&self) -> [f64; 3] {
-        let low = self.estimate.interval.low.unwrap_or(0.0);
-        [low, self.highest(), self.estimate.mean]
-    }
-
-    fn highest(&self) -> f64 {
-        self.estimate.interval.high.unwrap_or(self.estimate.mean)
-    }
-
-    /// Where the room of its group begins that `width`, less than 1, leaves for members.
-    fn left(&self, width: f64) -> f64 {
-        count(self.group) + (1.0 - width) / 2.0
+        let interval = self.estimate.interval;
+        let mean = self.estimate.mean;
+        [
+            interval.low.unwrap_or(mean),
+            mean,
+            interval.high.unwrap_or(mean),
+        ]
     }
 
     /// Both ends of its interval, where that is one.
@@ -119,146 +117,298 @@ impl Mark<'_> {
     }
 }
 
+/// What stands at the places of marks.
+enum Places<'a> {
+    /// A row for each name.
+    Rows(&'static str, Vec<String>),
+    /// Numbers of scenarios.
+    Numbers(&'a str, Vec<f64>),
+    /// Measured parts of phases, s.
+    Times(Vec<(f64, f64)>),
+}
+
+impl Places<'_> {
+    fn of<'a>(findings: &'a Findings) -> Places<'a> {
+        let study = findings.study();
+        let second = |ns: u64| ns as f64 / 1e9;
+        if !study.phases.is_empty() {
+            let phases = study.phases.iter();
+            let phases = phases.map(|p| (second(p.measured_from_ns), second(p.ends_ns)));
+            return Places::Times(phases.collect());
+        }
+        match findings.x_axis() {
+            Some(axis) => Places::Numbers(axis.unit, axis.values),
+            None => Places::Rows(
+                "scenario",
+                study.scenarios.iter().map(|s| s.name.clone()).collect(),
+            ),
+        }
+    }
+
+    /// Where a member stands at a place: those of one place beside each other, but over numbers.
+    fn at(&self, place: usize, member: usize, members: usize) -> f64 {
+        let beside = count(member) - (count(members) - 1.0) / 2.0;
+        match self {
+            Self::Rows(..) => count(place) + 0.5 + beside / (count(members) + 1.0),
+            Self::Numbers(_, values) => values.get(place).copied().unwrap_or(0.0),
+            Self::Times(phases) => {
+                let (from, to) = phases.get(place).copied().unwrap_or_default();
+                (from + to) / 2.0 + beside * 0.7 * (to - from) / count(members)
+            }
+        }
+    }
+
+    fn axis(&self) -> Axis {
+        match self {
+            Self::Rows(quantity, names) => Axis::categories(quantity, names.clone()),
+            Self::Numbers(quantity, values) => Axis::around(quantity, values),
+            Self::Times(phases) => Axis::seconds(phases.last().map_or(1.0, |(_, to)| *to)),
+        }
+    }
+
+    /// A point of a value: rows have values on the x axis.
+    fn point(&self, at: f64, value: f64, interval: Option<(f64, f64)>) -> Point {
+        let (x, y) = match self {
+            Self::Rows(..) => (value, at),
+            _ => (at, value),
+        };
+        Point {
+            x,
+            y: Some(y),
+            interval,
+        }
+    }
+
+    /// Panel of marks: series of `members` and limits.
+    fn panel(&self, value_axis: Axis, members: &[(String, Sign)], marks: &[Mark<'_>]) -> Panel {
+        let mut panel = match self {
+            Self::Rows(..) => Panel::new(value_axis, self.axis()),
+            _ => Panel::new(self.axis(), value_axis),
+        };
+        for (member, (name, sign)) in members.iter().enumerate() {
+            let own = marks.iter().filter(|mark| mark.member == member);
+            let points = own.clone().map(|mark| {
+                let at = self.at(mark.place, member, members.len());
+                self.point(at, mark.estimate.mean, mark.interval())
+            });
+            let mut points: Vec<Point> = points.collect();
+            let (shape, width) = match self {
+                Self::Numbers(..) => (Shape::SignedLine, line_width(member, members.len())),
+                _ => (Shape::Signs, THIN),
+            };
+            if shape == Shape::SignedLine {
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            }
+            let series = Series {
+                name: name.clone(),
+                sign: *sign,
+                shape,
+                width,
+                points,
+            };
+            panel.series.push(series.clone());
+            if let Self::Times(phases) = self {
+                // In a phase the value is of all of its time.
+                let spans = own.flat_map(|mark| {
+                    let (from, to) = phases.get(mark.place).copied().unwrap_or_default();
+                    [Some(from), Some(to), None]
+                        .map(|end| Point::of(end.unwrap_or(to), end.map(|_| mark.estimate.mean)))
+                });
+                let points = spans.collect();
+                panel.series.push(Series {
+                    shape: Shape::Line,
+                    points,
+                    ..series
+                });
+            }
+        }
+        panel
+    }
+}
+
+/// Kinds and figures of what a slice and its applications got.
+pub(super) fn of_slice(drawing: &Drawing<'_>, slice: usize) -> Vec<(&'static str, Figure)> {
+    let findings = drawing.findings;
+    let name = drawing.slice_name(slice);
+    let drawn = OF_SLICES.into_iter().chain(OF_APPLICATIONS);
+    let figures = drawn.enumerate().filter_map(|(index, drawn)| {
+        let marks = marks(findings, name, drawn.quantity);
+        let is_of_all = index < OF_SLICES.len();
+        (is_of_all || !marks.is_empty())
+            .then(|| (drawn.kind, by_scenario(drawing, slice, drawn, &marks)))
+    });
+    figures.collect()
+}
+
+/// Places are scenarios, or phases of the heaviest scenario; members are policies.
 fn marks<'a>(findings: &'a Findings, slice: &str, quantity: Quantity) -> Vec<Mark<'a>> {
     let study = findings.study();
+    let phases = study.phases.len();
     let cells = findings.main().summary.cells.iter();
     let mark = |cell: &'a CellSummary| {
+        let scenario = study.scenario_place(&cell.scenario)?;
+        let policy = study.policy_place(&cell.policy)?;
+        let place = match phases {
+            0 => scenario,
+            _ if scenario != findings.heaviest_scenario() => return None,
+            _ => policy % phases,
+        };
         Some(Mark {
-            group: study.scenario_place(&cell.scenario)?,
-            member: study.policy_place(&cell.policy)?,
+            place,
+            member: findings.base_of(policy),
             estimate: estimate(cell, slice, quantity)?,
         })
     };
     cells.filter_map(mark).collect()
 }
 
-/// Kinds and drawings of what a slice and its applications got, by scenario.
-pub(super) fn of_slice(
-    findings: &Findings,
-    slice: usize,
-) -> impl Iterator<Item = (&'static str, Result<String, DrawError>)> {
-    let name = slice_name(findings, slice);
-    let drawing = move |drawn: Drawn| {
-        let marks = marks(findings, name, drawn.quantity);
-        let share = findings.study().slices.get(slice);
-        let share = share
-            .filter(|_| drawn.quantity == Quantity::Throughput)
-            .map(|slice| slice.share_bits_per_second as f64)
-            .filter(|share| *share > 0.0);
-        let y = drawn.axis(&marks, share);
-        let title = format!("{} of slice {name}", drawn.title);
-        (drawn.kind, bars(findings, &title, &marks, &y, share))
-    };
-    let of_applications = OF_APPLICATIONS.into_iter();
-    let of_applications =
-        of_applications.filter(move |drawn| !marks(findings, name, drawn.quantity).is_empty());
-    OF_SLICES.into_iter().chain(of_applications).map(drawing)
-}
-
-/// Bars with whiskers by scenario, and a level; points with whiskers on a logarithmic axis, where the length of
-/// a bar would say nothing.
-fn bars(
-    findings: &Findings,
-    title: &str,
-    marks: &[Mark<'_>],
-    y: &Axis,
-    level: Option<f64>,
-) -> Result<String, DrawError> {
+fn by_scenario(drawing: &Drawing<'_>, slice: usize, drawn: Drawn, marks: &[Mark<'_>]) -> Figure {
+    let findings = drawing.findings;
     let study = findings.study();
-    let scenarios: Vec<String> = study.scenarios.iter().map(|s| s.name.clone()).collect();
-    let x = Axis::categories("scenario", &scenarios);
-    figure(title, &policy_legend(findings), HEIGHT, |area| {
-        let mut panel = Panel::new(area, &x, y)?;
-        let width = BARS_WIDTH / count(study.policies.len()).max(1.0);
-        for mark in marks {
-            let sign = signs::policy(mark.member);
-            let left = mark.left(BARS_WIDTH) + count(mark.member) * width;
-            let centre = left + width / 2.0;
-            let ink = if y.is_logarithmic() { sign.colour } else { INK };
-            if !y.is_logarithmic() {
-                let opposite = (left + width * 0.9, mark.estimate.mean);
-                panel.rectangle((left + width * 0.1, 0.0), opposite, sign.colour, 1.0)?;
-            }
-            if let Some(interval) = mark.interval() {
-                panel.whisker(centre, interval, width * 0.5, (ink, 2))?;
-            }
-            // A marker stands on its bar, or is the point itself.
-            let (at, place) = if y.is_logarithmic() {
-                (mark.estimate.mean, Place::Around)
-            } else {
-                (mark.highest(), Place::Above)
-            };
-            panel.point((centre, at), sign, (width, place))?;
+    let places = Places::of(findings);
+    let scenario = (!study.phases.is_empty()).then(|| findings.heaviest_scenario());
+    let limits = drawing.limits(drawn.quantity.name(), slice, scenario);
+    let members = drawing.policies();
+    let mut panel = places.panel(drawn.axis(marks, &limits), &members, marks);
+    let (margins, limits): (Vec<&Limit>, Vec<&Limit>) =
+        limits.iter().partition(|limit| limit.kind == "margin");
+    panel.limits = limits
+        .iter()
+        .map(|limit| Level {
+            on_x: matches!(places, Places::Rows(..)),
+            ..drawing.level(limit)
+        })
+        .collect();
+    for (member, (_, sign)) in members.iter().enumerate() {
+        let own = margins
+            .iter()
+            .filter(|limit| limit.policy.map(|p| findings.base_of(p)) == Some(member));
+        let points: Vec<Point> = own
+            .filter_map(|limit| {
+                let at = places.at(limit.phase.or(limit.scenario)?, member, members.len());
+                Some(places.point(at, limit.value, None))
+            })
+            .collect();
+        if !points.is_empty() {
+            panel.series.push(Series {
+                name: String::new(),
+                sign: *sign,
+                shape: Shape::Margin,
+                width: THIN,
+                points,
+            });
         }
-        level.map_or(Ok(()), |level| panel.level(level, INK))
-    })
+    }
+    let repetitions = marks.iter().map(|mark| mark.estimate.samples);
+    let mut how = explained(findings, repetitions, drawn.quantity);
+    if !margins.is_empty() {
+        how.push_str("; a bar is the margin tolerated");
+    }
+    how.push('.');
+    if let Some(heaviest) = scenario.and_then(|s| study.scenarios.get(s)) {
+        let begins = study
+            .phases
+            .iter()
+            .map(|p| format!("{} from {} s", p.name, digits(p.begins_ns as f64 / 1e9, 4)));
+        let begins: Vec<String> = begins.collect();
+        how.push_str(&format!(
+            " Scenario {}, phases: {}.",
+            heaviest.name,
+            begins.join(", ")
+        ));
+    }
+    Figure {
+        subject: format!("{} of slice {}", drawn.title, drawing.slice_name(slice)),
+        how,
+        panels: vec![panel],
+    }
 }
 
-/// Names and drawings: what a guaranteed slice got in the heaviest scenario that more than one back end
-/// has; none where there is no such scenario.
-pub(crate) fn figures_beside(
+/// What a sign and its whisker are, without a full stop.
+fn explained(
     findings: &Findings,
-    slice: usize,
-) -> Vec<(&'static str, Result<String, DrawError>)> {
+    repetitions: impl Iterator<Item = u32>,
+    quantity: Quantity,
+) -> String {
+    let is_of_slices = OF_SLICES.iter().any(|drawn| drawn.quantity == quantity);
+    let span = if is_of_slices {
+        "after the initial transient"
+    } else {
+        "in whole runs"
+    };
+    match repetitions.max() {
+        None | Some(0 | 1) => format!("A sign is the value of one repetition {span}"),
+        Some(many) => format!(
+            "A sign is the mean of {many} repetitions {span}, its whisker the {} confidence interval of the mean",
+            percent(findings.main().summary.confidence)
+        ),
+    }
+}
+
+/// Kinds and figures of what a guaranteed slice got in the heaviest scenario that more than one back end
+/// has; none where there is no such scenario.
+pub(super) fn figures_beside(drawing: &Drawing<'_>, slice: usize) -> Vec<(&'static str, Figure)> {
+    let findings = drawing.findings;
     let sides = &findings.sides;
-    let is_guaranteed = findings
-        .study()
-        .slices
-        .get(slice)
-        .is_some_and(|s| s.guaranteed);
+    let mut slices = findings.study().slices.iter();
+    let is_guaranteed = slices.nth(slice).is_some_and(|s| s.guaranteed);
     let covers = |side: &&Side, scenario: &str| side.covered_scenarios().any(|s| s == scenario);
-    let mut scenarios = findings.study().scenarios.iter().rev();
-    let shared = scenarios.find(|scenario| {
+    let mut scenarios = findings.study().scenarios.iter().enumerate().rev();
+    let shared = scenarios.find(|(_, scenario)| {
         let covering = sides.iter().filter(|side| covers(side, &scenario.name));
         covering.count() > 1
     });
-    let Some(scenario) = shared.filter(|_| is_guaranteed) else {
+    let Some((scenario, _)) = shared.filter(|_| is_guaranteed) else {
         return Vec::new();
     };
     let drawn = OF_SLICES
         .into_iter()
         .filter(|drawn| drawn.quantity != Quantity::Throughput);
     drawn
-        .map(|drawn| (drawn.kind, points(findings, slice, &scenario.name, drawn)))
+        .map(|drawn| (drawn.kind, beside(drawing, slice, scenario, drawn)))
         .collect()
 }
 
-fn points(
-    findings: &Findings,
-    slice: usize,
-    scenario: &str,
-    drawn: Drawn,
-) -> Result<String, DrawError> {
-    let sides = &findings.sides;
-    let name = slice_name(findings, slice);
-    let marks = beside_marks(findings, name, scenario, drawn.quantity);
-    let y = drawn.axis(&marks, None);
-    let policies: Vec<String> = findings
-        .study()
-        .policies
-        .iter()
-        .map(|p| p.name.clone())
+fn beside(drawing: &Drawing<'_>, slice: usize, scenario: usize, drawn: Drawn) -> Figure {
+    let findings = drawing.findings;
+    let study = findings.study();
+    let name = drawing.slice_name(slice);
+    let scenario_name = study.scenarios.get(scenario).map_or("", |s| &s.name);
+    let marks = beside_marks(findings, name, scenario_name, drawn.quantity);
+    let limits = drawing.limits(drawn.quantity.name(), slice, Some(scenario));
+    let limits: Vec<&Limit> = limits
+        .into_iter()
+        .filter(|limit| limit.kind != "margin")
         .collect();
-    let x = Axis::categories("policy", &policies);
-    let title = format!("{} of slice {name}, scenario {scenario}", drawn.title);
-    let legend: Vec<_> = sides
+    let sides = findings.sides.iter().enumerate();
+    let members = sides.map(|(index, side)| (side.name.clone(), signs::slice(index)));
+    let members: Vec<_> = members.collect();
+    let places = Places::Rows(
+        "policy",
+        study.policies.iter().map(|p| p.name.clone()).collect(),
+    );
+    let mut panel = places.panel(drawn.axis(&marks, &limits), &members, &marks);
+    // Colours are those of back ends: a limit of one policy is drawn in its row.
+    panel.limits = limits
         .iter()
-        .enumerate()
-        .map(|(index, side)| (side.name.clone(), signs::slice(index)))
+        .map(|limit| Level {
+            on_x: true,
+            colour: INK,
+            extent: limit
+                .policy
+                .map(|policy| (count(policy), count(policy) + 1.0)),
+            ..drawing.level(limit)
+        })
         .collect();
-    figure(&title, &legend, HEIGHT, |area| {
-        let mut panel = Panel::new(area, &x, &y)?;
-        let width = POINTS_WIDTH / count(sides.len()).max(1.0);
-        for mark in &marks {
-            let sign = signs::slice(mark.member);
-            let at = mark.left(POINTS_WIDTH) + (count(mark.member) + 0.5) * width;
-            panel.point((at, mark.estimate.mean), sign, (width, Place::Around))?;
-            if let Some(interval) = mark.interval() {
-                panel.whisker(at, interval, width * 0.5, (sign.colour, 3))?;
-            }
-        }
-        Ok(())
-    })
+    let repetitions = marks.iter().map(|mark| mark.estimate.samples);
+    Figure {
+        subject: format!(
+            "{} of slice {name} on several back ends, scenario {scenario_name}",
+            drawn.title
+        ),
+        how: explained(findings, repetitions, drawn.quantity) + ".",
+        panels: vec![panel],
+    }
 }
 
 /// In the order in which they are drawn; slices are found by name, as sides may differ.
@@ -275,7 +425,7 @@ fn beside_marks<'a>(
             .filter(|cell| cell.scenario == scenario)
             .filter_map(move |cell| {
                 Some(Mark {
-                    group: findings.study().policy_place(&cell.policy)?,
+                    place: findings.study().policy_place(&cell.policy)?,
                     member: index,
                     estimate: estimate(cell, slice, quantity)?,
                 })
@@ -284,8 +434,3 @@ fn beside_marks<'a>(
     };
     sides.flat_map(of_side).collect()
 }
-
-/// The part of a scenario's room that its bars take.
-const BARS_WIDTH: f64 = 0.8;
-/// The part of a policy's room that its points take.
-const POINTS_WIDTH: f64 = 0.6;

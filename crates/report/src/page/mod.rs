@@ -4,7 +4,6 @@ mod applications;
 mod beside;
 mod captured;
 mod charts;
-mod limits;
 mod scale;
 mod script;
 mod series;

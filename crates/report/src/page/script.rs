@@ -1,17 +1,15 @@
 //! Data for the page's script: `assets/page/*.js` knows fields by these names.
 
-use super::limits::{self, Limit};
 use super::{beside, scale};
 use crate::curves::{Arrivals, BinnedRun, ByScenario, Curve};
 use crate::figures::SLICES_ON_PAGE;
-use crate::findings::Findings;
+use crate::findings::{Findings, XAxis};
+use crate::limits::{self, Limit};
 use crate::object::{EstimateView, SliceFigures, estimate, object, slice_figures};
 use crate::prediction;
 use crate::signs;
 use serde::Serialize;
-use slicewise_stats::description::{
-    PolicyDescription, ScenarioDescription, SliceDescription, number_and_unit,
-};
+use slicewise_stats::description::{PolicyDescription, ScenarioDescription, SliceDescription};
 use slicewise_stats::phase::PhaseDescription;
 use slicewise_stats::quantity::Quantity;
 use slicewise_stats::summary::{CellSummary, SliceSummary, TransientSummary};
@@ -29,7 +27,7 @@ object! {
         limits: Vec<Limit> = limits::script(findings),
         margin_of_throughput: f64 = findings.study().margins.throughput_relative,
         /// Where scenarios stand, if they are numbers.
-        x_axis: Option<XAxis<'a>> = XAxis::of_scenarios(&findings.study().scenarios),
+        x_axis: Option<XAxis<'a>> = findings.x_axis(),
         scenarios: &'a [ScenarioDescription] = &findings.study().scenarios,
         signs: Signs = Signs::of(),
         /// Quantities of `cells`, in output order.
@@ -68,28 +66,6 @@ object! {
         begins: f64 = phase.begins_ns as f64 / 1e9,
         from: f64 = phase.measured_from_ns as f64 / 1e9,
         to: f64 = phase.ends_ns as f64 / 1e9,
-    }
-}
-
-/// The axis of scenarios that are numbers.
-#[derive(Debug, Serialize)]
-pub(crate) struct XAxis<'a> {
-    /// Quantity and unit.
-    unit: &'a str,
-    /// In the order of the scenarios.
-    values: Vec<f64>,
-}
-
-impl<'a> XAxis<'a> {
-    /// `None` where some scenario states no number.
-    fn of_scenarios(scenarios: &'a [ScenarioDescription]) -> Option<Self> {
-        let places = scenarios
-            .iter()
-            .map(|scenario| number_and_unit(&scenario.x));
-        let places: Vec<(f64, &str)> = places.collect::<Option<_>>()?;
-        let (_, unit) = *places.first()?;
-        let values = places.iter().map(|(value, _)| *value).collect();
-        Some(Self { unit, values })
     }
 }
 

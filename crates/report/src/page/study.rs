@@ -95,7 +95,7 @@ pub(super) fn method(findings: &Findings) -> Section {
             (facts(host.iter().map(|(name, value)| (name.as_str(), value.as_str()))))
         }
         h3 { "Data" }
-        p { "Every number of this page is in " code { "data/" } " as Parquet and CSV; figures for papers, drawn from the same numbers, are in " code { "figures/" } " as SVG." }
+        p { "Every number of this page is in " code { "data/" } " as Parquet and CSV; figures for papers, drawn from the same numbers, are in " code { "figures/" } " as SVG and PDF." }
     };
     Section::new("method", "Method", body)
 }

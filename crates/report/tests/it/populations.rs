@@ -146,10 +146,10 @@ fn page_data_and_figures_hold_the_same() {
     assert!(page.contains(r#""within_bound":false"#) && page.contains(r#""within_bound":true"#));
     assert!(has_known_figures(&report.figures, "scale"));
     let figure = fs::read_to_string(report.figures.join("scale-critical.svg")).unwrap();
-    assert!(figure.contains("dashed: proved bound"));
+    assert!(figure.contains("bound proved by"));
     assert!(figure.contains("1\u{202f}000\u{202f}000") || figure.contains("10\u{202f}000"));
     let waiting = fs::read_to_string(report.figures.join("scale-best+effort.svg")).unwrap();
-    assert!(!waiting.contains("dashed"));
+    assert!(!waiting.contains("bound proved by"));
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn an_interval_in_which_nothing_arrived_has_no_delay_anywhere() {
     let lines = || {
         let name = "figures/time-series-no+policy-scenario-0.svg";
         let svg = fs::read_to_string(temporary.path().join(name)).unwrap();
-        svg.matches("<polyline").count()
+        svg.matches("stroke-width").count()
     };
     let mut run = record(&study, 0, 0, 0);
     folder.write_run(&run).unwrap();
@@ -340,7 +340,11 @@ fn draws_each_figure_for_each_slice_and_each_cell() {
             assert!(figures.contains_key(&format!("delay-cdf-critical-scenario-{scenario}.svg")));
         }
     }
-    for (name, bytes) in &figures {
+    for (name, bytes) in figures.iter().filter(|(name, _)| name.ends_with(".svg")) {
+        for end in [".pdf", "-85mm.svg", "-85mm.pdf", ".csv", ".txt"] {
+            let other = name.replace("-85mm", "").replace(".svg", end);
+            assert!(figures.contains_key(&other), "{other}");
+        }
         let svg = String::from_utf8(bytes.clone()).unwrap();
         assert!(
             svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),

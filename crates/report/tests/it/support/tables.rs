@@ -25,7 +25,9 @@ pub fn has_known_figures(folder: &Path, kind: &str) -> bool {
         .collect();
     let is_of = |name: &String, kind: &str| name.starts_with(&format!("{kind}-"));
     let mut kinds = slicewise_results::FIGURE_KINDS.into_iter();
-    let is_known = |name: &String| kinds.clone().any(|kind| is_of(name, kind));
+    let is_known = |name: &String| {
+        name == slicewise_results::FIGURE_SCRIPT || kinds.clone().any(|kind| is_of(name, kind))
+    };
     names.iter().any(|name| is_of(name, kind))
         && names.iter().all(is_known)
         && kinds.any(|known| known == kind)

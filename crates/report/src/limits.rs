@@ -13,23 +13,31 @@ use slicewise_stats::words::{rate, time};
 #[derive(Debug, Serialize)]
 pub(crate) struct Limit {
     /// Name of the quantity; "delay" and "pdv" stand for all statistics of them.
-    metric: &'static str,
-    slice: usize,
+    pub(crate) metric: &'static str,
+    pub(crate) slice: usize,
     /// `None` where it is of all policies.
-    policy: Option<usize>,
-    phase: Option<usize>,
-    scenario: Option<usize>,
-    value: f64,
+    pub(crate) policy: Option<usize>,
+    pub(crate) phase: Option<usize>,
+    pub(crate) scenario: Option<usize>,
+    pub(crate) value: f64,
     /// Share of packets that may be beyond it, where it is of a percentile.
-    beyond: Option<f64>,
+    pub(crate) beyond: Option<f64>,
     /// "guarantee", "objective", "bound", "margin".
-    kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Empty for one that the section explains.
-    label: String,
+    pub(crate) label: String,
+}
+
+impl Limit {
+    /// True for a limit of a quantity. The page's script repeats this.
+    pub(crate) fn applies_to(&self, quantity: &str) -> bool {
+        let of_all = ["delay", "pdv"].contains(&self.metric) && quantity.starts_with(self.metric);
+        of_all || quantity == self.metric
+    }
 }
 
 /// Limits of all slices, policies and phases.
-pub(super) fn script(findings: &Findings) -> Vec<Limit> {
+pub(crate) fn script(findings: &Findings) -> Vec<Limit> {
     let study = findings.study();
     let mut limits = Vec::new();
     if study.phases.is_empty() {
