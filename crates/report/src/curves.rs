@@ -3,7 +3,7 @@
 use serde::Serialize;
 use slicewise_stats::application::ApplicationSeries;
 use slicewise_stats::description::StudyDescription;
-use slicewise_stats::record::{CdfPoint, RunRecord, SliceRecord};
+use slicewise_stats::record::{CdfPoint, DelayFigures, RunRecord, SliceRecord};
 use std::collections::BTreeMap;
 
 /// Values in ns, and the fraction at or below each.
@@ -142,7 +142,7 @@ impl Curves {
         let gathered = self.gathered.entry((policy, scenario)).or_default();
         gathered.resize(record.slices.len(), Vec::new());
         for (gathered, slice) in gathered.iter_mut().zip(&record.slices) {
-            gathered.push(slice.delay_cdf.clone());
+            gathered.push(with_tail(&slice.delay_cdf, &slice.steady.delay));
         }
         let add = |to: &mut ByScenario, place: String, reason: &str, frames: u64| {
             let by_scenario = to.entry((policy, place, reason.to_owned())).or_default();
@@ -240,6 +240,28 @@ fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
     }
 }
 
+/// A distribution function with the percentiles of its tail, which is finer than its points.
+fn with_tail(cdf: &[CdfPoint], delay: &DelayFigures) -> Vec<CdfPoint> {
+    let percentiles = [
+        (delay.p999_ns, 0.999),
+        (delay.p9999_ns, 0.9999),
+        (delay.p99999_ns, 0.99999),
+    ];
+    let mut points = cdf.to_vec();
+    let Some(last) = points.pop() else {
+        return points;
+    };
+    for (value, fraction) in percentiles {
+        let is_above = |point: &CdfPoint| value > point.0 && fraction > point.1;
+        // With too few samples a percentile is the largest.
+        if value < last.0 && points.last().is_none_or(is_above) {
+            points.push(CdfPoint(value, fraction));
+        }
+    }
+    points.push(last);
+    points
+}
+
 /// The mean of several distribution functions: that of all their samples, as every repetition has
 /// about as many.
 fn mean_distribution(repetitions: &[Vec<CdfPoint>]) -> Vec<CdfPoint> {
@@ -294,7 +316,7 @@ fn thinned(cdf: &[CdfPoint]) -> Vec<CdfPoint> {
 const DELAY_UNIT_NS: u64 = 100;
 /// Steps that are nearer than this part of a curve's height, and of its width, are merged: no
 /// curve has more than four times as many.
-const MOST_POINTS: usize = 80;
+const MOST_POINTS: usize = 128;
 
 #[cfg(test)]
 mod tests {
@@ -333,6 +355,24 @@ mod tests {
             merged,
             [CdfPoint(100, 0.25), CdfPoint(200, 0.75), CdfPoint(400, 1.0)]
         );
+    }
+
+    #[test]
+    fn the_tail_of_a_distribution_is_that_of_its_percentiles() {
+        let cdf = [
+            CdfPoint(100, 0.5),
+            CdfPoint(200, 0.995),
+            CdfPoint(9_000, 1.0),
+        ];
+        let delay = DelayFigures {
+            p999_ns: 300,
+            p9999_ns: 4_000,
+            p99999_ns: 9_000,
+            ..DelayFigures::default()
+        };
+        let tail = [CdfPoint(300, 0.999), CdfPoint(4_000, 0.9999), cdf[2]];
+        assert_eq!(with_tail(&cdf, &delay), [&cdf[..2], &tail].concat());
+        assert_eq!(with_tail(&[], &delay), []);
     }
 
     proptest! {
