@@ -112,6 +112,9 @@ function theme() {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
+/** True while the page is being printed. */
+const isOnPaper = () => document.documentElement.dataset.theme === "paper";
+
 /** A whole number with its thousands set apart. */
 const grouped = (number) => (number < 10000 ? significant(number, 4) : number.toLocaleString("en").replaceAll(",", "\u202f"));
 

@@ -75,6 +75,11 @@ function showPage() {
   window.addEventListener("beforeprint", () => {
     document.documentElement.dataset.theme = "paper";
     document.querySelectorAll("details.configuration, details.why").forEach((node) => { node.open = true; });
+    // The bar with the legend is on one sheet only.
+    if (results.bases.length > 1) {
+      document.querySelectorAll(CHARTS_BY_POLICY).forEach((node) => node.before(element("p", { class: "paper-legend" },
+        shownPolicies().map((base) => element("span", {}, markerIcon(signOf(base)), results.bases[base])))));
+    }
     registry.forEach(({ node, instance }) => {
       const kind = ["tall", "square"].find((name) => node.classList.contains(name));
       instance?.resize({ width: PAPER_WIDTH, height: Number(node.dataset.height) || (PAPER_HEIGHTS[kind] ?? PAPER_HEIGHTS.plain) });
@@ -83,10 +88,14 @@ function showPage() {
   });
   window.addEventListener("afterprint", () => {
     delete document.documentElement.dataset.theme;
+    document.querySelectorAll(".paper-legend").forEach((node) => node.remove());
     registry.forEach(({ instance }) => instance?.resize({ width: "auto", height: "auto" }));
     redraw();
   });
 }
+
+/** Charts in which a sign is a policy. */
+const CHARTS_BY_POLICY = ".charted .charts > figure:not([hidden]) > .chart:not(.sentence, .drawn), #trade-off-chart";
 
 /** Pixels of CSS that fit between the margins of A4, and heights that suit them. */
 const PAPER_WIDTH = 680;

@@ -77,7 +77,7 @@ function timeOption(shown, run, width) {
   const formats = [(v) => significant(v / 1e6, 3), (v) => significant(v * 100, 3), (v) => time(v, 3)];
   const names = ["rate, Mbit/s", "loss, %", "mean one-way delay"];
   return {
-    legend: { type: "scroll", top: 0, left: 60, itemWidth: 22, textStyle: { color: shown.ink }, pageTextStyle: { color: shown.quiet }, data: places.flatMap((slice) => [`${results.slices[slice].name}, received`, `${results.slices[slice].name}, sent`]) },
+    legend: { type: isOnPaper() && places.length <= 2 ? "plain" : "scroll", top: 0, left: isOnPaper() ? 0 : 60, itemWidth: 22, textStyle: { color: shown.ink, fontSize: isOnPaper() ? 10 : 12 }, pageTextStyle: { color: shown.quiet }, data: places.flatMap((slice) => [`${results.slices[slice].name}, received`, `${results.slices[slice].name}, sent`]) },
     grid: tops.map((top, index) => ({ left: PLOT_LEFT, right: PLOT_RIGHT, top, height: heights[index] })),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: shown.quiet } },
     xAxis: tops.map((_, index) => ({
@@ -95,7 +95,7 @@ function timeOption(shown, run, width) {
       nameTextStyle: { ...axisStyle(shown).nameTextStyle, align: "left", padding: [0, 0, 0, -50] },
     })),
     dataZoom: [
-      { type: "slider", xAxisIndex: [0, 1, 2], bottom: 4, height: 22, filterMode: "none", borderColor: shown.rule, textStyle: { color: shown.quiet }, labelFormatter: (v) => `${significant(v, 3)} s`, brushSelect: false, showDataShadow: false },
+      { type: "slider", show: !isOnPaper(), xAxisIndex: [0, 1, 2], bottom: 4, height: 22, filterMode: "none", borderColor: shown.rule, textStyle: { color: shown.quiet }, labelFormatter: (v) => `${significant(v, 3)} s`, brushSelect: false, showDataShadow: false },
       { type: "inside", xAxisIndex: [0, 1, 2], filterMode: "none", zoomOnMouseWheel: "ctrl" },
     ],
     tooltip: {

@@ -106,8 +106,12 @@ fn bears_every_choice_and_every_button() {
             select.dispatchEvent(new Event('change'));\
           }\
         });\
+        const legends = () => document.querySelectorAll('.paper-legend').length;\
         window.dispatchEvent(new Event('beforeprint'));\
+        const onPaper = legends();\
         window.dispatchEvent(new Event('afterprint'));\
+        document.documentElement.dataset.legends = onPaper + ' of ' +\
+          document.querySelectorAll('.charts > figure > .chart:not(.sentence)').length + ', then ' + legends();\
         document.documentElement.dataset.pressed = 'all';\
         </script></body>";
     let (head, tail) = html.rsplit_once("</body>").unwrap();
@@ -118,6 +122,8 @@ fn bears_every_choice_and_every_button() {
 
     assert_eq!(complaints(&console), [""; 0]);
     assert!(dom.contains(r#"data-pressed="all""#));
+    // Of two slices: throughput, loss, delay and its distribution; and one of slices against each other.
+    assert!(dom.contains(r#"data-legends="9 of 8, then 0""#));
     assert!(dom.contains("This run is not finished."));
     assert!(dom.contains("The same command runs the rest"));
 }
