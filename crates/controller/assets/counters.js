@@ -30,7 +30,8 @@ function figures(hop, direction) {
   };
 }
 
-function joined(hops) {
+/** What was counted at each gateway, as from end to end. */
+export function joined(hops) {
   if (hops.length === 0) return null;
   const least = hops.reduce((one, other) => (other.rate_bps < one.rate_bps ? other : one));
   const dropped = {};

@@ -71,7 +71,7 @@ function entry(generation, newest) {
   const isNewest = number === newest;
   const back = isNewest
     ? button("Undo", () => ask(number - 1, newest), { "aria-label": `Undo generation ${number}` })
-    : button("Return to this", () => ask(number, newest), { "aria-label": `Return to generation ${number}` });
+    : button("Return to this", () => ask(number, newest), { "aria-label": `Return to this generation, ${number}` });
   return element("li", {},
     element("div", { class: "generation-head" }, element("strong", {}, `Generation ${count(number)}`), element("span", { class: "quiet" }, ` ${moment(at)}, by ${by}`), element("span", { class: "gap" }), back),
     reason ? element("p", { class: "quiet" }, prose(reason)) : null,

@@ -1,10 +1,11 @@
 // What gateways count, as rates and bars: throughput against guarantee, delay against bound, drops by reason.
 
+import { spark } from "./chart.js";
 import { element, icon, mark, spoken, write } from "./dom.js";
 import { count, moment, perSecond, rate, rateOf, time, timeOf } from "./quantities.js";
 
 export const DIRECTIONS = ["forward", "backward"];
-const ARROWS = { forward: "→", backward: "←" };
+export const ARROWS = { forward: "→", backward: "←" };
 
 /** The arrow of a direction, and its word for who cannot see it. */
 export const arrow = (direction) => [element("span", { class: "arrow", "aria-hidden": "true" }, ARROWS[direction]), spoken(`${direction}: `)];
@@ -25,26 +26,26 @@ export function bar() {
   };
 }
 
-/** A line for a direction: arrow, bar and text. */
-function line(direction) {
-  const track = bar();
+/** A line for a direction: arrow, bar (or what stands for it) and text. */
+function line(direction, track = bar()) {
   const text = element("span", { class: "value" });
   const node = element("div", { class: "line" }, arrow(direction), track.node, text);
   return { node, track, text };
 }
 
-/** Throughput of a direction beside what is guaranteed and what is the maximum. */
+const NONE = [];
+
+/** Throughput of a direction over the last five minutes and now, beside what is guaranteed. */
 export function throughputLine(direction) {
-  const { node, track, text } = line(direction);
+  const { node, track, text } = line(direction, spark());
   return {
     node,
-    show(terms, counted) {
+    show(terms, counted, past) {
       mark(node, "hidden", !terms);
       if (!terms) return;
-      const [guaranteed, maximum] = [terms.guarantee?.rate_bps ?? 0, terms.maximum?.rate_bps ?? 0];
+      const guaranteed = terms.guarantee?.rate_bps ?? 0;
       const sent = counted?.rate_bps ?? null;
-      const whole = Math.max(maximum, guaranteed * 1.5, sent ?? 0, 1);
-      track.show((sent ?? 0) / whole, guaranteed > 0 ? guaranteed / whole : null, guaranteed > 0 && sent > guaranteed ? "above" : "");
+      track.show(past?.at ?? 0, past?.spans ?? NONE, past?.rates[direction] ?? NONE, guaranteed);
       const shown = sent === null ? "–" : guaranteed > 0 ? rateOf(sent, guaranteed) : rate(sent);
       write(text, sent === null && guaranteed > 0 ? `– of ${rate(guaranteed)}` : shown);
     },

@@ -29,6 +29,8 @@ export const model = {
   cut: false,
   /** By name of a link: what its gateway counted last. */
   reports: new Map(),
+  /** What this browser's clock shows more than the controller's, ms. */
+  shift: null,
   events: [],
   lastEvent: null,
   /** When the controller was last heard, and whether it answers now. */

@@ -38,6 +38,8 @@ async function load(link) {
   model.reports.set(link, known);
   const { body, at } = await request("GET", `/v1/links/${encodeURIComponent(link)}/counters`);
   const now = Date.now();
+  // The controller's clock says whole seconds: the least difference is nearest.
+  model.shift = Math.min(model.shift ?? Infinity, now - at);
   const isKnown = known.at_ms === (body.at_ms ?? null);
   // Clocks of controller and browser are not compared: the controller says how old a report is.
   const age = body.at_ms ? Math.max(0, at - body.at_ms) || 0 : 0;

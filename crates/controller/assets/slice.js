@@ -2,10 +2,11 @@
 
 import { delayReasons } from "./admission.js";
 import { Away } from "./api.js";
-import { chart } from "./chart.js";
-import { button, element, facts, mark, write } from "./dom.js";
-import { DIRECTIONS, arrow, beyondGuarantee, judged, reasonWords, reasonsOf, stateSign, verdictSign } from "./measured.js";
+import { chart, shownSeconds, spanButtons } from "./chart.js";
+import { button, element, facts, mark, spoken, write } from "./dom.js";
+import { ARROWS, DIRECTIONS, arrow, beyondGuarantee, judged, reasonWords, reasonsOf, stateSign, verdictSign } from "./measured.js";
 import { loadSlice, model, on, pathOf } from "./model.js";
+import { here, slicePast } from "./past.js";
 import { count, moment, percent, perSecond, rate, time } from "./quantities.js";
 import { openRemoveDialog } from "./remove_dialog.js";
 import { countersFor, loadFlows, silence } from "./reports.js";
@@ -13,8 +14,6 @@ import { openSliceDialog } from "./slice_dialog.js";
 import { TERMS, stated, termWords } from "./terms.js";
 
 const INTERVAL = 1_000;
-/** Time that the charts show, s. */
-const SHOWN = 180;
 
 /** Show the slice `name` in `main`; returns how to leave it. */
 export function show(main, parameters, name) {
@@ -26,12 +25,12 @@ export function show(main, parameters, name) {
   const remove = button("Remove", () => openRemoveDialog(slice));
   const about = element("div", {});
   const problem = element("p", { class: "notice", hidden: true });
-  const charts = measuredCharts();
+  const charts = measuredCharts(name);
   const drops = element("div", {});
   const flows = element("div", {});
   main.append(element("p", { class: "back" }, element("a", { href: "#/slices" }, "All slices")), problem,
     element("div", { class: "signs" }, state.node, verdict.node, why, change, remove), about,
-    section("Now", charts.node), section("Drops", drops), section("Flows", flows));
+    section("Traffic", charts.node), section("Drops", drops), section("Flows", flows));
 
   const refresh = () => {
     for (const one of [change, remove]) one.disabled = !slice || slice.state === "draining";
@@ -102,6 +101,7 @@ export function show(main, parameters, name) {
   });
   return () => {
     timers.forEach(clearInterval);
+    charts.close();
     stop();
     stopEvents();
     for (const end of stops) end();
@@ -120,7 +120,7 @@ function description(slice) {
     ["Changed", slice.changed_at_ms > slice.created_at_ms ? moment(slice.changed_at_ms) : null],
     ["Waits for", waiting],
     ...(slice.problems ?? []).map((one) => [`Refused by ${one.gateway}`, one.reason]),
-  ]), element("div", { class: "table-frame" }, termsTable(slice)), delayReasons(slice.delay_choice), element("h3", {}, "Packets"), element("ul", { class: "finding" }, slice.matches.map((match) => element("li", {}, matchWords(match)))));
+  ]), element("div", { class: "table-frame" }, termsTable(slice)), delayReasons(slice.delay_choice), element("h2", { class: "minor" }, "Packets"), element("ul", { class: "finding" }, slice.matches.map((match) => element("li", {}, matchWords(match)))));
 }
 
 function termsTable(slice) {
@@ -133,7 +133,7 @@ function termsTable(slice) {
   const head = [...usual, "Flows", "Bound of delay"];
   const rows = directions.map((direction, index) => element("tr", {},
     element("th", { scope: "row" }, arrow(direction), element("span", { "aria-hidden": "true" }, ` ${direction}`)), head.map((name) => element("td", { "data-label": name }, words[index][name] || "–"))));
-  return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, ["", ...head].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));
+  return element("table", { class: "cards compact" }, element("thead", {}, element("tr", {}, [spoken("Direction"), ...head].map((text) => element("th", { scope: "col" }, text)))), element("tbody", {}, rows));
 }
 
 const PROTOCOLS = { 1: "ICMP", 6: "TCP", 17: "UDP", 132: "SCTP" };
@@ -155,20 +155,59 @@ export function matchWords(match) {
   return words.length > 0 ? words.join(" ") : "every packet";
 }
 
-function measuredCharts() {
-  const names = DIRECTIONS;
-  const throughput = chart({ caption: "Throughput", names, levelName: "guarantee", seconds: SHOWN, text: rate });
-  const delay = chart({ caption: "Delay, 99th percentile", names, levelName: "bound", seconds: SHOWN, text: time });
+/** Throughput and delay of a slice over time, beside what it was promised since it was changed last. */
+function measuredCharts(name) {
+  const throughput = chart({ caption: "Throughput", text: rate });
+  const delay = chart({ caption: "Delay, 99th percentile", text: time, isLog: true });
+  let slice = null;
+  const draw = () => {
+    if (!slice) return;
+    const spans = past.spans();
+    const since = here(slice.changed_at_ms);
+    const directions = DIRECTIONS.filter((direction) => slice[direction]);
+    const all = (words, kind, of) => directions.map((direction) => ({ name: `${words}${direction}`, short: words.trim() || direction, kind: `${kind}-${direction}`, values: spans.map((span) => of(span[direction], direction, span)) }));
+    const promised = (span, value) => (span.to > since ? value ?? null : null);
+    const drops = all("dropped ", "line", (one) => one?.dropped_frames_ps ?? null).map((one, index) => ({ ...one, short: `${ARROWS[directions[index]]} drops` }));
+    const now = Date.now();
+    throughput.draw(now, {
+      times: spans,
+      series: all("", "line", (one) => one?.rate_bps ?? null),
+      levels: all("guarantee ", "level", (_, direction, span) => promised(span, slice[direction].guarantee?.rate_bps)),
+      drops,
+    });
+    const beyond = (one, direction) => beyondGuarantee(slice[direction], one);
+    const delays = all("", "line", (one) => one?.delay_ns?.p99 ?? null).map((one, index) => ({ ...one, detail: (at) => detailOf(spans[at][directions[index]], beyond(spans[at][directions[index]], directions[index])) }));
+    delay.draw(now, {
+      times: spans,
+      series: delays,
+      levels: all("bound ", "level", (one, direction, span) => (beyond(one, direction) ? null : promised(span, slice.bound_ns?.[direction]))),
+      drops,
+    });
+  };
+  const past = slicePast(name, shownSeconds, draw);
+  const spans = spanButtons(() => {
+    past.again();
+    draw();
+  });
+  addEventListener("scroll", draw, { passive: true });
+  addEventListener("resize", draw);
   return {
-    node: element("div", { class: "charts" }, throughput.node, delay.node),
-    add(slice, counters) {
-      const now = Date.now();
-      const values = (of) => DIRECTIONS.map((direction) => (slice[direction] ? of(counters?.[direction], direction) ?? null : null));
-      throughput.add(now, values((one) => one?.rate_bps), values((_, direction) => slice[direction].guarantee?.rate_bps));
-      delay.add(now, values((one) => one?.delay_ns?.p99), values((_, direction) => slice.bound_ns?.[direction]), values((one, direction) => beyondGuarantee(slice[direction], one)));
+    node: element("div", { class: "charts" }, element("div", { class: "chart-head" }, spans), throughput.node, delay.node),
+    add(shown, counters) {
+      slice = shown;
+      past.add(model.reports.get(pathOf(slice)[0]), counters);
+      draw();
+    },
+    close() {
+      past.stop();
+      removeEventListener("scroll", draw);
+      removeEventListener("resize", draw);
     },
   };
 }
+
+/** The largest delay of an interval, and why the bound does not apply to it. */
+const detailOf = (counted, beyond) => (counted?.delay_ns ? `${beyond ? ` (${beyond})` : ""}, at most ${time(counted.delay_ns.largest)}` : "");
 
 function showDrops(place, counters) {
   const rows = DIRECTIONS.flatMap((direction) => reasonsOf(counters?.[direction]).map(([reason, number]) => [direction, reason, number]));
@@ -176,7 +215,7 @@ function showDrops(place, counters) {
     place.replaceChildren(element("p", { class: "quiet" }, counters ? "No frame was dropped in the last interval." : "What is dropped now is not known."));
     return;
   }
-  place.replaceChildren(element("table", { class: "compact narrow" }, element("thead", {}, element("tr", {}, ["", "Reason", "Frames"].map((text, index) => element("th", { scope: "col", class: index > 1 ? "number" : null }, text)))),
+  place.replaceChildren(element("table", { class: "compact narrow" }, element("thead", {}, element("tr", {}, [spoken("Direction"), "Reason", "Frames"].map((text, index) => element("th", { scope: "col", class: index > 1 ? "number" : null }, text)))),
     element("tbody", {}, rows.map(([direction, reason, number]) => element("tr", {}, element("td", {}, arrow(direction)), element("td", {}, reasonWords(reason)), element("td", { class: "number" }, perSecond(number)))))));
 }
 
@@ -194,6 +233,6 @@ function showFlows(place, flows) {
     [protocolWords(flow.protocol), endWords(flow.source, flow.source_port), endWords(flow.destination, flow.destination_port)].map((text, index) => element("td", { "data-label": head[index + 1] }, String(text))),
     [rate(flow.rate_bps), percent(total[flow.direction] > 0 ? flow.rate_bps / total[flow.direction] : 0), perSecond(flow.frames_ps)].map((text, index) => element("td", { class: "number", "data-label": head[index + 4] }, text))));
   place.replaceChildren(element("div", { class: "table-frame" }, element("table", { class: "cards compact" },
-    element("thead", {}, element("tr", {}, head.map((text, index) => element("th", { scope: "col", class: index > 3 ? "number" : null }, text)))), element("tbody", {}, rows))));
+    element("thead", {}, element("tr", {}, [spoken("Direction"), ...head.slice(1)].map((text, index) => element("th", { scope: "col", class: index > 3 ? "number" : null }, text)))), element("tbody", {}, rows))));
   mark(place, "data-filled", true);
 }

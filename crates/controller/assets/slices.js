@@ -5,12 +5,16 @@ import { Arrangement } from "./arrangement.js";
 import { DIRECTIONS, GROUPS, delayLine, dropLine, judged, stateSign, throughputLine, verdictOf, verdictSign } from "./measured.js";
 import { MOST_SLICES, model, on, pathOf, setFilter } from "./model.js";
 import { count, counted } from "./quantities.js";
+import { loadPasts } from "./past.js";
 import { countersFor, silence } from "./reports.js";
 import { openSliceDialog } from "./slice_dialog.js";
 import { openRemoveDialog } from "./remove_dialog.js";
 import { VirtualRows } from "./virtual_rows.js";
 
 export const title = "Slices";
+
+/** Most slices whose past is read together. */
+const MOST_IN_VIEW = 200;
 
 /** Show the view in `main`; returns how to leave it. */
 export function show(main, parameters) {
@@ -27,7 +31,8 @@ export function show(main, parameters) {
   const empty = element("div", { class: "empty", hidden: true });
   main.append(tiles.node, controls.node, status, element("div", { class: "table-frame" }, table), empty);
 
-  const rows = new VirtualRows(table, { make: row, items: () => arranged.shown, compactFrom: () => arranged.idleFrom });
+  const past = pasts(() => rows.shown().map((slice) => slice.name), () => rows.refresh());
+  const rows = new VirtualRows(table, { make: () => row(past.of), items: () => arranged.shown, compactFrom: () => arranged.idleFrom });
   const arrange = () => {
     arranged.refresh();
     tiles.show(arranged.counts);
@@ -37,6 +42,7 @@ export function show(main, parameters) {
     if (table.matches(":hover, :focus-within")) tiles.show(arranged.count());
     else arrange();
     rows.refresh();
+    past.read();
     write(status, statusText(arranged));
   };
 
@@ -79,6 +85,26 @@ const filterOf = (parameters) => ({
   link: parameters.get("link") ?? "",
   tenant: parameters.get("tenant") ?? "",
 });
+
+/** The last minutes of the slices in view: read every 10 s, and when others come into view. */
+function pasts(names, onRead) {
+  let [known, asked, at] = [new Map(), "", -Infinity];
+  return {
+    of: (name) => known.get(name),
+    async read() {
+      const wanted = names().slice(0, MOST_IN_VIEW);
+      const isNew = wanted.join() !== asked;
+      if (wanted.length === 0 || (!isNew && performance.now() - at < 10_000)) return;
+      [asked, at] = [wanted.join(), performance.now()];
+      try {
+        known = await loadPasts(wanted);
+        onRead();
+      } catch {
+        asked = "";
+      }
+    },
+  };
+}
 
 /** How many slices there are of each group: a button that shows only those. */
 function groupTiles(chosen, onChoose) {
@@ -178,7 +204,7 @@ function head() {
 }
 
 /** A row, shown for one slice after another. */
-function row() {
+function row(pastOf) {
   const link = element("a", { class: "name" });
   const place = element("span", { class: "quiet" });
   const [state, verdict] = [stateSign(), verdictSign()];
@@ -209,17 +235,17 @@ function row() {
     write(place, [item.tenant, pathOf(item).join(" · ")].filter(Boolean).join(", "));
     state.show(item);
     change.disabled = remove.disabled = item.state === "draining";
-    showFigures(item, lines, verdict);
+    showFigures(item, lines, verdict, pastOf(item.name));
   };
   return { node, show };
 }
 
-function showFigures(slice, lines, verdict) {
+function showFigures(slice, lines, verdict, past) {
   const counters = countersFor(slice);
   DIRECTIONS.forEach((direction, index) => {
     const [terms, now, bound] = [slice[direction], counters?.[direction], slice.bound_ns?.[direction]];
     const [found] = verdictOf(terms, now, bound);
-    lines.throughput[index].show(terms, now);
+    lines.throughput[index].show(terms, now, past);
     lines.delay[index].show(terms, now, bound);
     lines.dropped[index].show(terms, now && { ...now, verdict: found });
   });

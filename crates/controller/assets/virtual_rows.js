@@ -58,6 +58,11 @@ export class VirtualRows {
     return top < usual * height ? Math.floor(top / height) : usual + Math.floor((top - usual * height) / compact);
   }
 
+  /** The items of the rows that there are. */
+  shown() {
+    return [...this.rows.keys()].sort((one, other) => one - other).map((index) => this.items()[index]).filter(Boolean);
+  }
+
   show(row, index) {
     row.show(this.items()[index], index, index >= this.compactFrom());
   }

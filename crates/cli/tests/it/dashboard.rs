@@ -2,6 +2,7 @@
 //! everything in force that it is told.
 
 mod access;
+mod charts;
 mod foreign_page;
 mod list;
 mod rules;
