@@ -31,6 +31,8 @@ mod network_control;
 mod output;
 mod pages;
 mod plan;
+#[cfg(feature = "controller")]
+mod report_page;
 mod round_trip;
 mod scripts;
 mod seeds;

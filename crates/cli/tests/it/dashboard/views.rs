@@ -86,8 +86,11 @@ fn every_view_fits_a_phone_and_a_screen_and_can_be_read_in_light_and_dark() {
         let mut check = |what: &str| {
             let found = browser.script(PROBLEMS);
             let found = found.as_str().unwrap().replace('\u{a0}', " ");
-            if !found.is_empty() {
-                problems.push(format!("{what}, {width} px, {scheme}: {found}"));
+            let axe = browser.accessibility().unwrap_or_default();
+            for found in [found, axe] {
+                if !found.is_empty() {
+                    problems.push(format!("{what}, {width} px, {scheme}: {found}"));
+                }
             }
         };
         for (view, text) in views {

@@ -13,6 +13,9 @@ pub const ENTER: char = '\u{e007}';
 pub const SPACE: char = ' ';
 pub const ESCAPE: char = '\u{e00c}';
 
+/// Environment variable with the file of axe-core (`axe.min.js`), which checks pages against WCAG 2.1.
+const AXE: &str = "SLICEWISE_AXE";
+
 /// How long is waited for something that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -178,6 +181,19 @@ impl Browser {
             "no `{name}` can be reached by Tab, only {seen:?}; the page says:\n{}",
             self.text()
         );
+    }
+
+    /// What axe-core finds wrong with the page that is open, one a line; `None`, with a message, where it is not named.
+    pub fn accessibility(&self) -> Option<String> {
+        let Some(file) = std::env::var_os(AXE) else {
+            eprintln!("skipped: {AXE} does not name a file axe.min.js (npm: axe-core)");
+            return None;
+        };
+        self.script(&std::fs::read_to_string(file).unwrap());
+        let run = "const done = arguments[0]; axe.run().then(({violations}) => done(violations.flatMap(({id, help, nodes}) => \
+            nodes.map((node) => `${id}: ${help}: ${node.target}: ${node.any[0]?.message ?? ''}`)).join('\\n')))";
+        let found = self.post("/execute/async", &json!({"script": run, "args": []}));
+        Some(found.as_str().unwrap().to_owned())
     }
 
     /// What the browser complained about, as of scripts that failed or were not allowed.
