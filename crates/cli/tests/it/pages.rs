@@ -6,7 +6,10 @@
 //!
 //! Sessions fenced by `console by hand` and tables of `figures by hand` take minutes: `.ci/pages` makes these. It seals
 //! the tables with a hash of their figures, so that altered ones are found without running anything.
+//!
+//! Long pages begin with links to their sections ([`contents`]).
 
+mod contents;
 mod figures;
 
 use crate::support::{Sandbox, contains, text};
@@ -231,7 +234,7 @@ fn check(by_hand: bool) {
         .chain([root().join("README.md")]);
     for path in pages.filter(|path| path.to_string_lossy().contains(&wanted)) {
         let shown = fs::read_to_string(&path).unwrap();
-        match regenerated(&shown, &Folder::new(by_hand)) {
+        match regenerated(&contents::with_contents(&shown), &Folder::new(by_hand)) {
             Ok(made) if made == shown => {}
             Ok(made) if std::env::var_os(WRITE).is_some() => fs::write(&path, made).unwrap(),
             Ok(made) => wrong += &format!("{}: {}\n", path.display(), differences(&shown, &made)),
@@ -250,6 +253,35 @@ fn pages_show_what_their_commands_print() {
 #[ignore = "takes an hour; .ci/pages runs it with a release build"]
 fn pages_show_what_their_commands_by_hand_print() {
     check(true);
+}
+
+#[test]
+fn the_index_links_to_every_page() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    for page in markdown_below(&docs) {
+        let name = page.strip_prefix(&docs).unwrap().to_str().unwrap();
+        let is_linked = [")", "#"]
+            .iter()
+            .any(|end| index.contains(&format!("({name}{end}")));
+        assert!(is_linked || name == "README.md", "{name}");
+    }
+}
+
+#[test]
+fn a_long_page_begins_with_links_to_its_sections() {
+    let short = "# A page\n\nText.\n\n## One `x`, two\n\n## Three\n".to_owned();
+    assert_eq!(contents::with_contents(&short), short);
+    let long = format!("{short}{}", "\nMore.\n".repeat(100));
+    let made = contents::with_contents(&long);
+    let contents = "# A page\n\n[One `x`, two](#one-x-two) ·\n[Three](#three)\n\nText.\n";
+    assert!(made.starts_with(contents), "{made}");
+    assert_eq!(contents::with_contents(&made), made);
+    let renamed = made.replace("## Three", "## Four");
+    contains(
+        &contents::with_contents(&renamed),
+        "two) ·\n[Four](#four)\n\nText.",
+    );
 }
 
 #[test]
