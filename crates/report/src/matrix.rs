@@ -198,17 +198,24 @@ fn cell(property: Property, verdict: &PolicyVerdict) -> Cell {
     }
 }
 
-/// The number that decided isolation: "17.5 % lost", "+104 % mean delay".
+/// The number that decided isolation: "17.5 % lost", "132.3 µs variation", "+104 % delay".
 fn isolation_number(isolation: &IsolationVerdict) -> Option<String> {
     Some(match isolation.decided_by()? {
         Deciding::Bound(check) => format!("{} of bound", percent(check.part())),
-        Deciding::Objective(test) => match test.indicator {
-            ObjectiveIndicator::LossRatio => format!("{} lost", objective_number(test)),
-            ObjectiveIndicator::Availability { .. } => {
-                format!("{} of intervals", objective_number(test))
-            }
-            _ => objective_number(test),
-        },
+        Deciding::Objective(test) if test.mean.is_none() => objective_number(test),
+        Deciding::Objective(test) => {
+            let subject = match test.indicator {
+                ObjectiveIndicator::Throughput => "received",
+                ObjectiveIndicator::LossRatio => "lost",
+                ObjectiveIndicator::Delay(_) => "delay",
+                ObjectiveIndicator::DelayVariation(_) => "variation",
+                ObjectiveIndicator::Goodput => "goodput",
+                ObjectiveIndicator::CompletionTime(_) => "completion",
+                ObjectiveIndicator::RequestLatency(_) => "latency",
+                ObjectiveIndicator::Availability { .. } => "available",
+            };
+            format!("{} {subject}", objective_number(test))
+        }
         Deciding::Influence(numbers) => {
             let change = numbers.change(numbers.statistic);
             let indicator = numbers.indicator.map(short);
