@@ -112,6 +112,24 @@ impl Canvas {
     }
 }
 
+/// Width of the line of the `index`th of `all` series: earlier ones are wider, so that none hides another that runs along
+/// it.
+pub(super) fn line_width(index: usize, all: usize) -> f64 {
+    THIN + 0.3 * super::count(all.saturating_sub(index + 1)).min(4.0)
+}
+
+pub(super) fn label(text: String, at: Place, anchor: Anchor, size: f64) -> Text {
+    Text {
+        text,
+        at,
+        anchor,
+        size,
+        turned: false,
+        colour: INK,
+        edged: false,
+    }
+}
+
 fn write_line(svg: &mut String, points: &[Place], stroke: Stroke) -> std::fmt::Result {
     let (colour, width) = (hex(stroke.colour), number(stroke.width));
     let dash = stroke.dash.map_or_else(String::new, |(on, off)| {
@@ -183,3 +201,16 @@ fn escaped(text: &str) -> String {
 }
 
 pub(super) const PT_PER_MM: f64 = 72.0 / 25.4;
+/// Size of names, and of labels along axes and at limits, pt.
+pub(super) const SIZE: f64 = 8.0;
+pub(super) const SMALL: f64 = 7.0;
+/// From one line of text to the next.
+pub(super) const LINE: f64 = 9.5;
+/// Width of lines of data, and of those of axes.
+pub(super) const THIN: f64 = 0.75;
+pub(super) const HAIR: f64 = 0.5;
+/// Radius of signs.
+pub(super) const RADIUS: f64 = 2.1;
+pub(super) const GRID: Rgb = (0xE2, 0xE2, 0xE2);
+pub(super) const FRAME: Rgb = (0x66, 0x66, 0x66);
+pub(super) const INK: Rgb = (0x1A, 0x1A, 0x1A);

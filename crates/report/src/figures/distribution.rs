@@ -2,8 +2,8 @@
 
 use super::Drawing;
 use super::axis::Axis;
+use super::canvas::line_width;
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
-use super::layout::line_width;
 use crate::curves::Curve;
 use crate::limits::Limit;
 use crate::signs::{self, Sign};

@@ -1,8 +1,8 @@
 //! Figures of estimates: of a study's policies by scenario, and of back ends beside each other by policy.
 
 use super::axis::Axis;
+use super::canvas::{INK, THIN, line_width};
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
-use super::layout::{INK, THIN, line_width};
 use super::{Drawing, count};
 use crate::findings::Findings;
 use crate::limits::Limit;

@@ -1,8 +1,7 @@
 //! Description of a figure, from which come its drawings, its data and its caption.
 
 use super::axis::{Axis, Scale};
-use super::canvas::{Rgb, hex};
-use super::layout::THIN;
+use super::canvas::{Rgb, THIN, hex};
 use crate::signs::Sign;
 
 /// A figure of panels above each other.

@@ -1,27 +1,9 @@
 //! Names of limits: beside their lines, none on another.
 
-use super::canvas::{Anchor, Canvas, Item, Stroke, Text};
+use super::canvas::{Anchor, Canvas, HAIR, Item, LINE, SMALL, Stroke, Text, label};
 use super::figure::Level;
 use super::font;
-use super::layout::{Frame, HAIR, LINE, SMALL, drawn_areas, label};
-
-/// An area of the page.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Space {
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-}
-
-impl Space {
-    fn meets(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
-    }
-}
+use super::frame::{Frame, Space, drawn_areas};
 
 /// Names of vertical lines above a panel: how many rows above it, and from where to where.
 #[derive(Debug)]

@@ -1,42 +1,16 @@
 //! A figure at a width: where its panels, signs and texts lie.
 
 use super::axis::{Axis, Scale};
-use super::canvas::{Anchor, Canvas, Item, PT_PER_MM, Place, Rgb, Stroke, Text};
+use super::canvas::{
+    Anchor, Canvas, FRAME, GRID, HAIR, Item, LINE, PT_PER_MM, Place, RADIUS, Rgb, SIZE, SMALL,
+    Stroke, THIN, Text, label,
+};
 use super::count;
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
 use super::font;
-use super::labels::{Labels, Space};
+use super::frame::Frame;
+use super::labels::Labels;
 use crate::signs::Sign;
-
-/// A panel on the page.
-pub(super) struct Frame<'a> {
-    panel: &'a Panel,
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
-}
-
-impl Frame<'_> {
-    pub(super) fn x(&self, value: f64) -> f64 {
-        self.left + self.panel.x.place(value) * (self.right - self.left)
-    }
-
-    pub(super) fn y(&self, value: f64) -> f64 {
-        let part = self.panel.y.place(value);
-        // Rows are read from above.
-        let part = if self.panel.is_of_rows() {
-            part
-        } else {
-            1.0 - part
-        };
-        self.top + part * (self.bottom - self.top)
-    }
-
-    fn at(&self, point: &Point) -> Option<Place> {
-        Some((self.x(point.x), self.y(point.y?)))
-    }
-}
 
 /// Draw a figure `width_mm` wide.
 pub(super) fn lay_out(figure: &Figure, width_mm: f64) -> Canvas {
@@ -475,49 +449,9 @@ fn stroke(sign: Sign, width: f64) -> Stroke {
     }
 }
 
-/// Width of the line of the `index`th of `all` series: earlier ones are wider, so that none hides another that runs along
-/// it.
-pub(super) fn line_width(index: usize, all: usize) -> f64 {
-    THIN + 0.3 * count(all.saturating_sub(index + 1)).min(4.0)
-}
-
-pub(super) fn label(text: String, at: Place, anchor: Anchor, size: f64) -> Text {
-    Text {
-        text,
-        at,
-        anchor,
-        size,
-        turned: false,
-        colour: INK,
-        edged: false,
-    }
-}
-
-/// Areas around the points of a panel, which names of limits had better leave free.
-pub(super) fn drawn_areas(frame: &Frame<'_>) -> Vec<Space> {
-    let points = frame.panel.series.iter().flat_map(|s| &s.points);
-    let places = points.filter_map(|point| frame.at(point));
-    let areas = places.map(|(x, y)| Space {
-        left: x - RADIUS,
-        right: x + RADIUS,
-        top: y - RADIUS,
-        bottom: y + RADIUS,
-    });
-    areas.collect()
-}
-
-/// Size of names, and of labels along axes and at limits, pt.
-const SIZE: f64 = 8.0;
-pub(super) const SMALL: f64 = 7.0;
-/// From one line of text to the next.
-pub(super) const LINE: f64 = 9.5;
-/// Width of lines of data, and of those of axes.
-pub(super) const THIN: f64 = 0.75;
-pub(super) const HAIR: f64 = 0.5;
 /// Below a panel: labels and name of its axis.
 const BELOW: f64 = 26.0;
-/// Radius of signs, half the width of a whisker's cap.
-const RADIUS: f64 = 2.1;
+/// Half the width of a whisker's cap.
 const CAP: f64 = 1.6;
 /// Length of a line in the legend.
 const KEY: f64 = 20.0;
@@ -528,6 +462,3 @@ const TICKS_UP: usize = 5;
 /// All rows together, if they can be lower.
 const TALLEST: f64 = 420.0;
 const MARKERS_ON_A_LINE: usize = 5;
-const GRID: Rgb = (0xE2, 0xE2, 0xE2);
-const FRAME: Rgb = (0x66, 0x66, 0x66);
-pub(super) const INK: Rgb = (0x1A, 0x1A, 0x1A);

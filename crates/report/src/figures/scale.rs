@@ -2,8 +2,8 @@
 
 use super::Drawing;
 use super::axis::Axis;
+use super::canvas::line_width;
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
-use super::layout::line_width;
 use crate::populations::PopulationFinding;
 use crate::signs;
 use slicewise_stats::words::time;

@@ -1,8 +1,8 @@
 //! Figures over the time of a run.
 
 use super::axis::Axis;
+use super::canvas::{HAIR, THIN};
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
-use super::layout::{HAIR, THIN};
 use super::{Drawing, count};
 use crate::curves::{BinnedRun, BinnedSlice};
 use crate::signs;
