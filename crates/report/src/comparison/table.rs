@@ -2,7 +2,7 @@
 
 use super::{ComparedFolder, FolderComparison, places};
 use crate::published::outcome_word;
-use crate::terminal::{Colours, coloured, marked_as, one_word, plain_table, text};
+use crate::terminal::{Colours, Column, Listing, marked_as, wrapped};
 use slicewise_stats::backend;
 use slicewise_stats::verdict::comparison::{Change, ComparedFigure, ResultsComparison};
 use slicewise_stats::verdict::quantity;
@@ -28,7 +28,7 @@ pub fn headline(results: &ResultsComparison) -> String {
 /// The whole comparison: the headline, what A and B are, then a row per figure that is not the same (of `all`, of
 /// every figure), and what else changed.
 ///
-/// No line of the table is wider than `width`, nor than 120.
+/// No line is wider than `width`.
 #[must_use]
 pub fn table(comparison: &FolderComparison, all: bool, width: u16, colours: Colours) -> String {
     let results = &comparison.results;
@@ -57,7 +57,12 @@ pub fn table(comparison: &FolderComparison, all: bool, width: u16, colours: Colo
             lines.push(format!("Only in {side}: {}", places(only)));
         }
     }
-    lines.join("\n") + "\n"
+    // Rows of the table fit already.
+    let lines = lines.iter().map(|line| match line.contains('\n') {
+        true => line.clone(),
+        false => wrapped(line, width.into()),
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// Why figures are undecided, and what would decide them.
@@ -114,37 +119,49 @@ fn figures(results: &ResultsComparison, all: bool, width: u16, colours: Colours)
     }
     // What got worse comes first; figures of one outcome stay in the order of the study.
     shown.sort_by_key(|figure| rank(figure.outcome));
-    let header = [
-        "", "Policy", "Scenario", "Slice", "A → B", "Change", "Margin",
-    ];
-    let mut table = plain_table(header, width);
+    let mut table = Listing::new([
+        Column::Text("Result"),
+        Column::Name("Policy"),
+        Column::Name("Scenario"),
+        Column::Name("Slice"),
+        Column::Text("Quantity"),
+        Column::Number("Change"),
+        Column::Number("A → B"),
+        Column::Text("Runs"),
+        Column::Number("Margin"),
+    ]);
     for figure in shown {
-        table.add_row(row(figure));
+        table.add(row(figure));
     }
-    Some(coloured(text(table).trim_end(), colours))
+    let table = table.fitted(width, "see --json", colours);
+    Some(table.trim_end().to_owned())
 }
 
-fn row(figure: &ComparedFigure) -> Vec<String> {
+fn row(figure: &ComparedFigure) -> [String; 9] {
     let numbers = &figure.numbers;
-    let mean = one_word(&numbers.change(numbers.statistic));
     let runs = count(numbers.runs.runs.into(), "run");
-    let change = match figure.outcome {
-        _ if figure.equal => "equal".to_owned(),
-        Change::Better => format!("{mean} ({} of {runs} better)", figure.better.beyond),
-        _ => format!("{mean} ({} of {runs} worse)", numbers.runs.beyond),
+    let (change, runs) = match figure.outcome {
+        _ if figure.equal => ("equal".to_owned(), String::new()),
+        outcome => {
+            let (direction, beyond) = match outcome {
+                Change::Better => ("better", figure.better.beyond),
+                _ => ("worse", numbers.runs.beyond),
+            };
+            let change = numbers.change(numbers.statistic);
+            (change, format!("{beyond} of {runs} {direction}"))
+        }
     };
-    let values = numbers.absolute().unwrap_or_default();
-    let indicator = numbers
-        .indicator
-        .map_or_else(String::new, |of| of.to_string());
-    vec![
+    let indicator = numbers.indicator.map(|of| of.to_string());
+    [
         marked_as(sign(figure.outcome), &figure.outcome.to_string()),
         figure.policy.clone(),
         numbers.scenario.clone().unwrap_or_default(),
         numbers.slice.clone(),
-        format!("{indicator}\n{}", one_word(&values)),
+        indicator.unwrap_or_default(),
         change,
-        one_word(&quantity(numbers.scale, numbers.margin)),
+        numbers.absolute().unwrap_or_default(),
+        runs,
+        quantity(numbers.scale, numbers.margin),
     ]
 }
 
