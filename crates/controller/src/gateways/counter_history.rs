@@ -42,16 +42,36 @@ fn times(bins: &[Arc<Bin>]) -> Bins {
     }
 }
 
+/// Bins of gateways within a span, each read once however many slices are.
+#[derive(Debug)]
+pub(crate) struct SpanBins<'a> {
+    bins: &'a CounterBins,
+    span: Span,
+    known: HashMap<String, Vec<Arc<Bin>>>,
+}
+
+impl<'a> SpanBins<'a> {
+    pub(crate) fn new(bins: &'a CounterBins, span: Span) -> Self {
+        let known = HashMap::new();
+        Self { bins, span, known }
+    }
+
+    fn of(&mut self, gateway: &str) -> &[Arc<Bin>] {
+        let read = || self.bins.since(gateway, self.span.begin_ms());
+        self.known.entry(gateway.to_owned()).or_insert_with(read)
+    }
+}
+
 /// The last hour of a slice that was created at `created_at_ms`: bins that began before then may have another of its name.
 pub(crate) fn slice_history(
-    bins: &CounterBins,
-    span: Span,
+    span_bins: &mut SpanBins<'_>,
     slice: &Slice,
     created_at_ms: u64,
     hops: &[Hop],
 ) -> SliceHistory {
+    let bins = span_bins.bins;
     let hop = |hop: &Hop| {
-        let mut found = bins.since(&hop.gateway, span.begin_ms());
+        let mut found = span_bins.of(&hop.gateway).to_vec();
         found.retain(|bin| bin.start_ms >= created_at_ms);
         let direction = |way| {
             let is_there = slice.terms(way).is_some();
@@ -80,14 +100,14 @@ pub(crate) async fn histories_of_several(
     names: &[&str],
 ) -> Result<Vec<SliceHistory>, sqlx::Error> {
     let stored = Stored::load_several(connection, names).await?;
-    let mut found = Vec::new();
+    let (mut found, mut span_bins) = (Vec::new(), SpanBins::new(bins, span));
     for (name, stored) in stored {
         if actor.tenant().is_some_and(|own| own != stored.slice.tenant) {
             continue;
         }
         let hops = Hop::load(connection, &name).await?;
         let (slice, created) = (&stored.slice, stored.created_at_ms);
-        found.push(slice_history(bins, span, slice, created, &hops));
+        found.push(slice_history(&mut span_bins, slice, created, &hops));
     }
     Ok(found)
 }

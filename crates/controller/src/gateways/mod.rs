@@ -13,7 +13,7 @@ mod presence;
 pub(crate) use acknowledge::acknowledge;
 pub(crate) use announce::{announce, note_refused};
 pub(crate) use counter_history::{
-    BUSIEST_MAX, Span, histories_of_several, link_history, link_rates, slice_history,
+    BUSIEST_MAX, Span, SpanBins, histories_of_several, link_history, link_rates, slice_history,
 };
 pub(crate) use counters::{
     Counters, counters_of_all, counters_of_several, link_counters, save_counters, slice_counters,

@@ -7,7 +7,7 @@ use super::extract::{Named, Parameters, natural};
 use super::gateways::several as names;
 use super::permit::Reader;
 use super::slices::visible;
-use crate::gateways::{self as known, BUSIEST_MAX, Span};
+use crate::gateways::{self as known, BUSIEST_MAX, Span, SpanBins};
 use crate::refusal::Refusal;
 use crate::slices::Hop;
 use axum::extract::State;
@@ -104,10 +104,10 @@ pub(super) async fn slice(
     let record = visible(&app, &actor, &name).await?;
     let mut connection = app.store.pool().acquire().await?;
     let hops = Hop::load(&mut connection, &name).await?;
-    let (bins, created) = (&app.counters.bins, record.created_at_ms);
+    let mut bins = SpanBins::new(&app.counters.bins, span);
+    let created = record.created_at_ms;
     json(&known::slice_history(
-        bins,
-        span,
+        &mut bins,
         &record.slice,
         created,
         &hops,
