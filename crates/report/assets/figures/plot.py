@@ -31,7 +31,10 @@ for panel, ax in zip(panels, axes[:, 0]):
         if kind == "limit":
             for row in group:
                 ends = [number(row["low"]), number(row["high"])]
-                if row["low"] == "" or by_row:
+                if by_row and row["low"] in names:
+                    ends = [names.index(row["low"]) - 0.5, names.index(row["high"]) + 0.5]
+                    ax.plot([number(row["x"])] * 2, ends, "--", c=colour)
+                elif row["low"] == "" or by_row:
                     ax.axvline(number(row["x"]), ls="--", c=colour) if row["x"] else ax.axhline(number(row["y"]), ls="--", c=colour)
                 else:
                     ax.plot(*([[number(row["x"])] * 2, ends] if row["x"] else [ends, [number(row["y"])] * 2]), "--", c=colour)
@@ -42,11 +45,12 @@ for panel, ax in zip(panels, axes[:, 0]):
         elif kind == "margin":
             ax.plot(x, y, "|" if by_row else "_", c=colour, ms=9)
         else:
-            marker = MARKERS[members.index(series) % 8] if kind.startswith("sign") else ""
+            signed = kind.startswith("sign")
+            marker = MARKERS[members.index(series) % 8] if signed else "."
             line = "" if kind == "signs" else "-"
             steps = "steps-post" if kind == "steps" else "default"
-            ax.plot(x, y, marker=marker, ls=line, c=colour, ms=4, label=series, drawstyle=steps, lw=0.4 if kind == "thin_line" else 0.75)
-            if marker:
+            ax.plot(x, y, marker=marker, ls=line, c=colour, ms=4 if signed else 1, label=series, drawstyle=steps, lw=0.4 if kind == "thin_line" else 0.75)
+            if signed:
                 ax.hlines(y, low, high, colour) if by_row else ax.vlines(x, low, high, colour)
     ax.set_xlabel(own[0]["x_axis"] if panel == panels[-1] else "")
     ax.set_ylabel(own[0]["y_axis"])

@@ -130,6 +130,12 @@ impl Axis {
         value / self.factor
     }
 
+    /// Returns true if `value` is between the ends.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        let rounding = 1e-9 * (self.high - self.low);
+        (self.low - rounding..=self.high + rounding).contains(&value)
+    }
+
     /// Where `value` lies between the ends, 0 to 1; values outside lie at the ends.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = value.max(self.low).min(self.high);

@@ -336,9 +336,15 @@ fn explained(
     } else {
         "in whole runs"
     };
-    match repetitions.max() {
+    let all: Vec<u32> = repetitions.collect();
+    let (fewest, most) = (all.iter().min(), all.iter().max());
+    let many = match (fewest, most) {
+        (Some(fewest), Some(most)) if fewest != most => format!("{fewest} to {most}"),
+        _ => most.map_or_else(String::new, u32::to_string),
+    };
+    match most {
         None | Some(0 | 1) => format!("A sign is the value of one repetition {span}"),
-        Some(many) => format!(
+        Some(_) => format!(
             "A sign is the mean of {many} repetitions {span}, its whisker the {} confidence interval of the mean",
             percent(findings.main().summary.confidence)
         ),

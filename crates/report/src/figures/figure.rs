@@ -176,7 +176,12 @@ impl Figure {
                     [none(), value]
                 };
                 let [low, high] = level.extent.map_or([none(), none()], |(low, high)| {
-                    [cell(across, low), cell(across, high)]
+                    // The end of a row is where the next one begins.
+                    let last = match across.scale {
+                        Scale::Categories(_) => high - 0.5,
+                        _ => high,
+                    };
+                    [cell(across, low), cell(across, last)]
                 });
                 row("limit", &level.label, level.colour, [x, y, low, high]);
             }

@@ -316,7 +316,11 @@ fn draw_lines(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series) {
         }
         Shape::Line | Shape::SignedLine => {
             for part in series.points.split(|point| point.y.is_none()) {
-                let points = part.iter().filter_map(|point| frame.at(point)).collect();
+                let mut points: Vec<_> = part.iter().filter_map(|point| frame.at(point)).collect();
+                if let [(x, y)] = points[..] {
+                    // A value between two gaps is a dot.
+                    points = vec![(x - THIN, y), (x + THIN, y)];
+                }
                 canvas.line(points, stroke(series.sign, series.width));
             }
         }
@@ -379,7 +383,13 @@ fn draw_sign(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series, point: &Po
         };
         let ends = [end(low), end(high)];
         canvas.line(ends.to_vec(), stroke);
-        for (x, y) in ends {
+        let axis = if is_of_rows {
+            &frame.panel.x
+        } else {
+            &frame.panel.y
+        };
+        // Only an end that is on the axis has a cap.
+        for ((x, y), _) in (ends.into_iter().zip([low, high])).filter(|(_, end)| axis.holds(*end)) {
             let (dx, dy) = if is_of_rows { (0.0, CAP) } else { (CAP, 0.0) };
             canvas.line(vec![(x - dx, y - dy), (x + dx, y + dy)], stroke);
         }

@@ -204,10 +204,8 @@ impl SliceSeries {
     fn of(run: &BinnedRun, slice: &BinnedSlice) -> Self {
         let rate = |bytes: &u64| Some(*bytes as f64 * 8.0 / run.bin_seconds());
         let unit = run.delay_unit_ns as f64;
-        let loss = |(lost, sent): (&u32, &u32)| match sent {
-            0 => Some(0.0),
-            sent => Some(f64::from(*lost) / f64::from(*sent)),
-        };
+        let loss =
+            |(lost, sent): (&u32, &u32)| (*sent > 0).then(|| f64::from(*lost) / f64::from(*sent));
         Self {
             sent: slice.sent.iter().map(rate).collect(),
             received: slice.received.iter().map(rate).collect(),
