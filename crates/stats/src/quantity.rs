@@ -256,14 +256,19 @@ fn mean(samples: u64, value: f64) -> OfSource {
 }
 
 /// The index of several sources is that of all their connections: a source's sum of squares follows from its own index.
+/// Without that the index of all is not known, unless none of the connections got anything.
 fn jain(transport: &TransportFigures) -> OfSource {
     let (connections, sum) = (
         transport.connections as f64,
         transport.goodput_bits_per_second,
     );
-    let index = match transport.connections {
-        1 => 1.0,
-        _ => transport.fairness?,
+    if transport.connections == 0 {
+        return None;
+    }
+    let index = match transport.fairness {
+        Some(index) => index,
+        None if transport.connections == 1 || sum == 0.0 => 1.0,
+        None => f64::NAN,
     };
     let squares = sum * sum / (connections * index);
     Some((
@@ -545,6 +550,10 @@ mod tests {
         assert_eq!(of(std::slice::from_ref(&two)), Some(0.8));
         let all = of(&[two, source(1, 2.0, None)]).unwrap();
         assert!((all - 36.0 / 42.0).abs() < 1e-12, "{all}");
+        // Two that get nothing beside two that share 4, and two of which it is not known.
+        let starved = of(&[source(2, 4.0, Some(1.0)), source(2, 0.0, None)]);
+        assert_eq!(starved, Some(0.5));
+        assert_eq!(of(&[source(2, 4.0, Some(1.0)), source(2, 4.0, None)]), None);
         assert_eq!(of(&[source(1, 2.0, None)]), None);
         assert_eq!(of(&[source(2, 0.0, None)]), None);
     }
