@@ -8,6 +8,8 @@ const [HEIGHT, TOP, AXIS, STRIP, SPACE] = [220, 10, 22, 15, 8];
 const LABEL = 15;
 /** Two intervals with more than this between them are apart: nothing is known of the time between, ms. */
 export const GAP = 2_500;
+/** An interval that ended longer ago is not of now, ms. */
+const RECENT = 30_000;
 const SPANS = [["5 min", 300], ["1 h", 3_600]];
 
 /** Time that charts show, s. */
@@ -60,7 +62,7 @@ export function chart({ caption, label = caption, text, isLog = false, isStacked
     const found = index();
     const { from, to } = data.times[found];
     const entries = [...data.series, ...data.levels, ...data.drops.map((one) => ({ ...one, text: perSecond }))].map((one) => ({ ...one, words: `${wordsOf(one, found, text)}` }));
-    showKey(key, at === null ? "now" : moment((from + to) / 2), entries);
+    showKey(key, at === null && Date.now() - to < RECENT ? "now" : moment((from + to) / 2), entries);
     if (scales) mark(place.cross, "d", at === null ? "" : `M${scales.x((from + to) / 2).toFixed(1)} ${TOP}V${scales.bottom}`);
     if (says) write(live, `${moment((from + to) / 2)}: ${entries.map((one) => `${one.name} ${one.words}`).join(", ")}`);
   };
@@ -200,7 +202,7 @@ function paint(svg, place, data, scales, { text, isStacked }) {
     ...data.drops.flatMap((one, index) => strip(one, index, data.times, scales)),
   );
   const last = data.times.length - 1;
-  const isNow = last >= 0 && scales.now - data.times[last].to < 30_000;
+  const isNow = last >= 0 && scales.now - data.times[last].to < RECENT;
   const ends = isNow ? [
     ...data.series.map((one, index) => ({ ...one, value: isStacked ? middle(pairs[index][last]) : one.values[last] ?? null })),
     ...data.levels.map((one) => ({ ...one, value: one.values[last] ?? null, isLevel: true })),
@@ -258,7 +260,7 @@ function strip({ name, short = "drops", kind, values }, index, times, { base, le
     drawn("path", { class: "grid", d: `M${left} ${foot}H${right}` }),
     drawn("path", { class: `drops ${kind}`, "data-name": name, d: areas(times, pairs, x, y) }),
     drawn("text", { class: "tick-text end", x: left - 6, y: foot - 3 }, short),
-    drawn("text", { class: "tick-text", x: right + 8, y: foot - 3 }, most > 0 ? `up to ${perSecond(most)}` : "none"),
+    drawn("text", { class: "tick-text", x: right + 8, y: foot - 3 }, most > 0 ? `up to ${perSecond(most)}` : values.some((value) => value !== null) ? "none" : "–"),
   ];
 }
 

@@ -255,6 +255,9 @@ impl CounterBins {
     pub(super) fn add(&self, at_ms: u64, gateway: &str, report: &CounterReport) -> bool {
         let mut gateways = self.gateways.lock().unwrap_or_else(PoisonError::into_inner);
         let own = gateways.entry(gateway.to_owned()).or_default();
+        // Reports that overlap may come in either order.
+        let is_late = at_ms < own.last_ms && own.last_ms - at_ms < LENGTH_MS;
+        let at_ms = if is_late { own.last_ms } else { at_ms };
         if at_ms < own.last_ms {
             // The clock went back: it is not known any more what was before what.
             *own = Gateway::default();
@@ -314,11 +317,9 @@ impl CounterBins {
         let Some(own) = gateways.get(gateway) else {
             return Vec::new();
         };
-        let closed = own.closed.iter().filter(|bin| bin.end_ms() > from_ms);
-        closed
-            .cloned()
-            .chain(own.finished().map(Arc::new))
-            .collect()
+        let closed = own.closed.iter().cloned();
+        let all = closed.chain(own.finished().map(Arc::new));
+        all.filter(|bin| bin.end_ms() > from_ms).collect()
     }
 }
 
