@@ -214,8 +214,10 @@ struct Class {
 }
 
 impl Interval<'_> {
+    /// Counts since the look before; since a restart, if the gateway has restarted in between.
     fn change(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        self.now.sum(name, labels) - self.before.sum(name, labels)
+        let [before, now] = [self.before, self.now].map(|samples| samples.sum(name, labels));
+        if now < before { now } else { now - before }
     }
 
     fn rate(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
