@@ -62,21 +62,21 @@ fn names_are_shortened_in_the_middle_before_columns_are_left_out() {
 #[test]
 fn the_last_columns_are_left_out_and_named_where_short_names_take_too_much() {
     insta::assert_snapshot!(fitted(50), @"
-    ───────────────────────────────────────────
-     Slice             State              Sent
-    ═══════════════════════════════════════════
-     voice             installed     10 Mbit/s
-     video-of…ng-name  ✗ refused  999.5 kbit/s
-    ───────────────────────────────────────────
+    ──────────────────────────────────────────────────
+     Slice                    State              Sent
+    ══════════════════════════════════════════════════
+     voice                    installed     10 Mbit/s
+     video-of-a-…a-long-name  ✗ refused  999.5 kbit/s
+    ──────────────────────────────────────────────────
     Not shown: Path, Waiting, whole names (see --json)
     ");
     insta::assert_snapshot!(fitted(30), @"
-    ─────────────────────────────
-     Slice             State
-    ═════════════════════════════
-     voice             installed
-     video-of…ng-name  ✗ refused
-    ─────────────────────────────
+    ──────────────────────────────
+     Slice              State
+    ══════════════════════════════
+     voice              installed
+     video-of…ong-name  ✗ refused
+    ──────────────────────────────
     Not shown: Sent, Path,
       Waiting, whole names (see
       --json)
