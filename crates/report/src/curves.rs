@@ -55,6 +55,9 @@ pub(crate) struct BinnedSlice {
     pub(crate) lost: Vec<u32>,
     /// `None` where nothing that was sent in the bin was received.
     pub(crate) delay: Vec<Option<u64>>,
+    /// The same in ns, for figures.
+    #[serde(skip)]
+    pub(crate) delay_mean_ns: Vec<Option<u64>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -224,6 +227,7 @@ fn binned(record: &RunRecord, policy: usize, scenario: usize) -> BinnedRun {
                 .iter()
                 .map(|ns| ns.map(|ns| ns.div_ceil(DELAY_UNIT_NS)))
                 .collect(),
+            delay_mean_ns: series.delay_mean_ns.clone(),
         });
     BinnedRun {
         policy,

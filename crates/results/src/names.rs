@@ -51,7 +51,7 @@ pub const FIGURE_KINDS: [&str; 16] = [
 ];
 
 /// End of the names of figures that are one column wide.
-pub const NARROW: &str = "-85mm";
+pub const NARROW: &str = "@85mm";
 /// Script in the folder of figures that draws their data.
 pub const FIGURE_SCRIPT: &str = "plot.py";
 

@@ -213,7 +213,7 @@ mod tests {
             "data/cells.parquet",
             "figures/loss-best+effort.svg",
             "figures/beside-loss-best+effort.svg",
-            "figures/loss-best+effort-85mm.pdf",
+            "figures/loss-best+effort@85mm.pdf",
             "figures/loss-best+effort.csv",
             "figures/loss-best+effort.txt",
             "figures/plot.py",

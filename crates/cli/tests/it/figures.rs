@@ -113,7 +113,7 @@ fn is_legible(path: &Path, svg: &str) {
         .skip(2)
         .map(|n| n.parse::<f64>().unwrap());
     let (width, height) = (view.next().unwrap(), view.next().unwrap());
-    let millimetres = if name.to_string().contains("-85mm.") {
+    let millimetres = if name.to_string().contains("@85mm.") {
         85.0
     } else {
         175.0
@@ -162,7 +162,7 @@ fn rows(path: &Path) -> Vec<std::collections::HashMap<String, String>> {
     let name = path
         .to_str()
         .unwrap()
-        .replace("-85mm.svg", ".csv")
+        .replace("@85mm.svg", ".csv")
         .replace(".svg", ".csv");
     let mut reader = csv::Reader::from_path(name).unwrap();
     reader.deserialize().map(Result::unwrap).collect()

@@ -19,8 +19,7 @@ for panel, ax in zip(panels, axes[:, 0]):
     by_row = own[0]["y_scale"] == "categories"
     names = list(dict.fromkeys(row["y"] for row in own if row["kind"] in ("signs", "margin"))) if by_row else []
     members = list(dict.fromkeys(row["series"] for row in own if row["kind"] in ("signs", "signed_line")))
-    colours = list(dict.fromkeys(row["colour"] for row in own if row["kind"] == "signs"))
-    beside = lambda row: (colours.index(row["colour"]) - (len(colours) - 1) / 2) / (len(colours) + 1) if row["colour"] in colours else 0
+    beside = lambda row: (members.index(row["series"]) - (len(members) - 1) / 2) / (len(members) + 1) if row["series"] in members else 0
     y_of = lambda row: names.index(row["y"]) + beside(row) if by_row else number(row["y"])
     for key in dict.fromkeys((row["kind"], row["series"], row["colour"]) for row in own):
         kind, series, colour = key

@@ -49,6 +49,17 @@ pub(super) fn of_delay(drawing: &Drawing<'_>, slice: usize, scenario: usize) -> 
             points: points.collect(),
         });
     }
+    let runs = curves.iter().filter_map(|(policy, _)| {
+        let cell = findings.cell(*policy, scenario)?;
+        Some(
+            cell.slices
+                .get(slice)?
+                .steady
+                .of(Quantity::LossRatio)?
+                .samples,
+        )
+    });
+    let repetitions = runs.min().unwrap_or(study.repetitions);
     panel.limits = limits
         .iter()
         .flat_map(|limit| levels(drawing, limit))
@@ -61,7 +72,7 @@ pub(super) fn of_delay(drawing: &Drawing<'_>, slice: usize, scenario: usize) -> 
         ),
         how: format!(
             "Share of the frames sent that arrived within a delay, over {}; a line that ends below has lost the rest.",
-            words::count(u64::from(study.repetitions), "repetition")
+            words::count(u64::from(repetitions), "repetition")
         ),
         panels: vec![panel],
     })

@@ -279,7 +279,7 @@ fn by_scenario(drawing: &Drawing<'_>, slice: usize, drawn: Drawn, marks: &[Mark<
             ..drawing.level(limit)
         })
         .collect();
-    for (member, (_, sign)) in members.iter().enumerate() {
+    for (member, (name, sign)) in members.iter().enumerate() {
         let own = margins
             .iter()
             .filter(|limit| limit.policy.map(|p| findings.base_of(p)) == Some(member));
@@ -291,7 +291,7 @@ fn by_scenario(drawing: &Drawing<'_>, slice: usize, drawn: Drawn, marks: &[Mark<
             .collect();
         if !points.is_empty() {
             panel.series.push(Series {
-                name: String::new(),
+                name: name.clone(),
                 sign: *sign,
                 shape: Shape::Margin,
                 width: THIN,

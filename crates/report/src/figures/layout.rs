@@ -55,7 +55,8 @@ pub(super) fn lay_out(figure: &Figure, width_mm: f64) -> Canvas {
 fn names(figure: &Figure) -> Vec<(String, Sign, Shape)> {
     let mut names: Vec<(String, Sign, Shape)> = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {
-        if !series.name.is_empty() && !names.iter().any(|(name, ..)| *name == series.name) {
+        let is_named = !series.name.is_empty() && series.shape != Shape::Margin;
+        if is_named && !names.iter().any(|(name, ..)| *name == series.name) {
             names.push((series.name.clone(), series.sign, series.shape));
         }
     }

@@ -19,8 +19,12 @@ pub(super) fn pdf(canvas: &Canvas) -> Result<Vec<u8>, String> {
     pdf.catalog(CATALOG).pages(PAGES);
     pdf.pages(PAGES).kids([PAGE]).count(1);
     let mut page = pdf.page(PAGE);
-    let (width, height) = (short(canvas.width), short(canvas.height));
+    let unit = unit(canvas);
+    let (width, height) = (short(canvas.width / unit), short(canvas.height / unit));
     page.media_box(Rect::new(0.0, 0.0, width, height));
+    if unit > 1.0 {
+        page.user_unit(short(unit));
+    }
     page.parent(PAGES).contents(CONTENT);
     page.resources().fonts().pair(FONT, FONT_DICTIONARY);
     page.finish();
@@ -31,8 +35,17 @@ pub(super) fn pdf(canvas: &Canvas) -> Result<Vec<u8>, String> {
     Ok(pdf.finish())
 }
 
+/// Points of a unit of the page: a page has at most 14,400 units (ISO 32000-1, annex C).
+fn unit(canvas: &Canvas) -> f64 {
+    (canvas.width.max(canvas.height) / 14_400.0).max(1.0)
+}
+
 fn content(canvas: &Canvas, glyphs: &mut Glyphs) -> Vec<u8> {
     let mut content = Content::new();
+    let scale = short(1.0 / unit(canvas));
+    if scale < 1.0 {
+        content.transform([scale, 0.0, 0.0, scale, 0.0, 0.0]);
+    }
     // Upwards, as the file has it.
     let up = |(x, y): Place| (short(x), short(canvas.height - y));
     for item in &canvas.items {

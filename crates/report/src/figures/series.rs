@@ -7,6 +7,14 @@ use super::{Drawing, count};
 use crate::curves::{BinnedRun, BinnedSlice};
 use crate::signs;
 
+/// The line of the `index`th slice: solid, and dashed where colours repeat.
+fn line(index: usize) -> signs::Sign {
+    signs::Sign {
+        dash: signs::DASHES[index / signs::SLICES.len() % signs::DASHES.len()],
+        ..signs::slice(index)
+    }
+}
+
 /// A value for each bin; `None` where there is none.
 type Values = Vec<Option<f64>>;
 
@@ -28,10 +36,7 @@ pub(super) fn of_run(drawing: &Drawing<'_>, run: &BinnedRun, scenario: &str) -> 
         for (panel, values, width) in lines {
             panels[panel].series.push(Series {
                 name: drawing.slice_name(index).to_owned(),
-                sign: signs::Sign {
-                    dash: None,
-                    ..signs::slice(index)
-                },
+                sign: line(index),
                 shape: Shape::Line,
                 width,
                 points: points(run, values.iter().copied()),
@@ -203,15 +208,14 @@ struct SliceSeries {
 impl SliceSeries {
     fn of(run: &BinnedRun, slice: &BinnedSlice) -> Self {
         let rate = |bytes: &u64| Some(*bytes as f64 * 8.0 / run.bin_seconds());
-        let unit = run.delay_unit_ns as f64;
         let loss =
             |(lost, sent): (&u32, &u32)| (*sent > 0).then(|| f64::from(*lost) / f64::from(*sent));
         Self {
             sent: slice.sent.iter().map(rate).collect(),
             received: slice.received.iter().map(rate).collect(),
             loss: slice.lost.iter().zip(&slice.frames).map(loss).collect(),
-            delay: (slice.delay.iter())
-                .map(|units| units.map(|units| units as f64 * unit))
+            delay: (slice.delay_mean_ns.iter())
+                .map(|ns| ns.map(|ns| ns as f64))
                 .collect(),
         }
     }
