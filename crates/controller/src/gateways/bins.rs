@@ -435,9 +435,12 @@ mod tests {
         bins.add(start, "gw", &report(0..1, 1));
         bins.add(start + 10_000, "gw", &report(0..1, 1));
         assert_eq!(lengths(&bins), [10, 10]);
+        // Less than a bin: reports that overlap.
         bins.add(start + 9_000, "gw", &report(0..1, 1));
+        assert_eq!(lengths(&bins), [10, 10]);
+        bins.add(start, "gw", &report(0..1, 1));
         assert_eq!(lengths(&bins), [10]);
-        bins.add(start + 9_000 + KEPT_MS, "other", &report(0..1, 1));
+        bins.add(start + KEPT_MS, "other", &report(0..1, 1));
         assert_eq!(lengths(&bins), [0; 0]);
     }
 
