@@ -1,7 +1,9 @@
 //! The study files that ship: their numbers are the ones of the study.
 
 use slicewise_model::MeterAlgorithm;
-use slicewise_study::{DutModel, PopulationPatternParams, RunFilter, Study, StudyFile};
+use slicewise_study::{
+    DutModel, PopulationPatternParams, QosSchedThreads, RunFilter, Study, StudyFile,
+};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -48,8 +50,8 @@ fn every_shipped_study_is_correct() {
             "dpdk-hqos (12 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
-            "p4-tins-case-study (6 cases)",
-            "p4-tins (12 cases)",
+            "p4-tins-case-study (7 cases)",
+            "p4-tins (13 cases)",
             "router-mechanisms-as-listed",
             "router-mechanisms-minimum",
             "router-mechanisms-two-priorities",
@@ -392,9 +394,15 @@ fn the_study_of_dpdk_has_the_profile_behind_threads_and_guarantees_on_a_port_wit
             let DutModel::QosSched(threads) = device.model else {
                 panic!("{device:?}");
             };
-            let of_name = policy.name.split_once("-b").unwrap();
-            assert_eq!(of_name.0, format!("q{}", hqos.subports[0].queue_sizes[0]));
-            assert_eq!(of_name.1, threads.burst.dequeue.to_string());
+            let queue = hqos.subports[0].queue_sizes[0];
+            let layout = match (threads.threads, threads.drain.nanos() / 1_000_000) {
+                (QosSchedThreads::Mixed, 15) => "",
+                (QosSchedThreads::Mixed, 3) => "-3ms",
+                (QosSchedThreads::Separate, _) => "-separate",
+                other => panic!("{other:?}"),
+            };
+            let name = format!("q{queue}-b{}{layout}", threads.burst.dequeue);
+            assert_eq!(policy.name, name);
             for source in study.scenarios.iter().flat_map(|s| &s.applications) {
                 let vlan = source.headers.inner_vlan.unwrap();
                 let mut ranges = hqos.subports[0].assigned.iter();
