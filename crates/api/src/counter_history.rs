@@ -88,6 +88,6 @@ pub struct LinkDirectionHistory {
 pub struct NamedHistory {
     /// The slice.
     pub name: String,
-    /// What it sent and dropped.
+    /// Counters of it.
     pub counters: DirectionHistory,
 }

@@ -82,7 +82,7 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome, width: u16, colours: Colours) -
     text + wrapped(conclusion(plan, outcome)).trim_end()
 }
 
-/// Whether all guarantees are admitted, which are not and why, and what is left.
+/// Says if all guarantees are admitted, names those that are not with the reason, and states the rest of the link.
 fn conclusion(plan: &Plan, outcome: &PlanOutcome) -> String {
     let layer = plan.link.link.accounting.layer;
     let mut left = format!("{} ({layer})", outcome.rate_left.rounded_down());

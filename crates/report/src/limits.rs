@@ -37,7 +37,7 @@ impl Limit {
 }
 
 /// Limits of all slices, policies and phases.
-pub(crate) fn script(findings: &Findings) -> Vec<Limit> {
+pub(crate) fn all(findings: &Findings) -> Vec<Limit> {
     let study = findings.study();
     let mut limits = Vec::new();
     if study.phases.is_empty() {

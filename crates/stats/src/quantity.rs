@@ -418,11 +418,10 @@ impl Metric {
             whole: true,
         };
         let all = Quantity::ALL.iter().copied();
+        let is_over_a_span =
+            |quantity: &Quantity| matches!(quantity.entry().of, Of::Span(_) | Of::Published(_));
+        let over_spans = all.clone().filter(is_over_a_span);
         let stated = all.filter(|quantity| !matches!(quantity.entry().of, Of::Reference));
-        let over_spans = Quantity::ALL
-            .iter()
-            .copied()
-            .filter(|quantity| matches!(quantity.entry().of, Of::Span(_) | Of::Published(_)));
         stated.map(Self::from).chain(over_spans.map(whole))
     }
 

@@ -15,7 +15,7 @@ use slicewise_units::{BitRate, ByteCount, Duration, Rounded as _, Way};
 pub struct Page {
     /// Columns of the terminal.
     pub width: u16,
-    /// Whether it shows colours.
+    /// Colours, if it shows any.
     pub colours: Colours,
 }
 
@@ -226,7 +226,7 @@ fn counters_table(hops: &[HopCounters]) -> Listing {
         Column::Number("p99"),
         Column::Number("Median"),
         Column::Number("Waiting"),
-        Column::Name("Dropped for"),
+        Column::Text("Dropped for"),
     ]);
     for hop in hops {
         for (way, counters) in hop.ways() {

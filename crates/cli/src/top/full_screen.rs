@@ -25,7 +25,7 @@ const CTRL_C: u8 = 3;
 /// True while the alternate screen is shown.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// What happened while waiting.
+/// End of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// `q`, Ctrl-C, a signal that ends the process, or a terminal that is gone.

@@ -1,8 +1,8 @@
-//! What `slicewise top` shows, line by line.
+//! Lines that `slicewise top` shows.
 
 use slicewise_live::metrics::{self, Sample, Samples, printable};
 use slicewise_report::terminal::{Colours, Column, Listing, coloured, wrapped};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Where it is shown.
@@ -20,7 +20,7 @@ const ENDS: usize = 2;
 /// Classes of a direction that are shown: those that a gateway reports, and the rest together.
 const MOST_CLASSES: usize = metrics::TOP_CLASSES + 1;
 
-/// What changed between two moments, and what is. Whoever holds the port may have written the labels.
+/// Rates between two moments and the state at the second. Labels are not trusted: another program may hold the port.
 pub fn lines(before: &Samples, now: &Samples, seconds: f64, view: &View) -> Vec<String> {
     let interval = Interval {
         before,
@@ -251,7 +251,7 @@ impl Interval<'_> {
             0.0
         };
         let mut text = format!(
-            "{}   in {} {}   out {} {}   late {share:.2} %",
+            "{}   in {} {}   out {} {}   late by > 100 µs: {share:.2} %",
             printable(direction),
             bits(rate("slicewise_received_bytes_total")),
             frames(rate("slicewise_received_frames_total")),
@@ -312,7 +312,7 @@ fn classes(classes: &[Class]) -> Listing {
         Column::Number("Longest"),
         Column::Number("Median"),
         Column::Number("Frames/s"),
-        Column::Name("Dropped for"),
+        Column::Text("Dropped for"),
     ]);
     for class in classes {
         table.add([
@@ -352,11 +352,11 @@ fn reasons(now: &Samples, name: &str, direction: &str, class: &str) -> String {
 
 /// Each value of a label once, in order of appearance.
 fn labels(samples: &Samples, name: &str, label: &str) -> Vec<String> {
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     samples
         .of(name)
         .map(|sample| sample.label(label).to_owned())
-        .filter(|value| seen.insert(value.clone(), ()).is_none())
+        .filter(|value| seen.insert(value.clone()))
         .collect()
 }
 
@@ -450,7 +450,7 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
         left up (af_xdp_native), right DOWN (closed)   running 12 s   lost before the gateway: 7
         controller followed   generation 17   slices refused: 2   state file NOT WRITTEN: the controller is told nothing until it is
 
-        left>right   in 16.0 Mbit/s (2000/s)   out 12.0 Mbit/s (1500/s)   late 1.00 %   discarded 3   link time lost 2.50 ms
+        left>right   in 16.0 Mbit/s (2000/s)   out 12.0 Mbit/s (1500/s)   late by > 100 µs: 1.00 %   discarded 3   link time lost 2.50 ms
         LINK TIME WAS LOST: delays may have exceeded their bounds (`event=link_time_lost` in the log says what to do)
         ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
          Class            Offered         Sent  Drops/s      p99  Queue  Dropped  Longest  Median  Frames/s  Dropped for
@@ -464,8 +464,8 @@ slicewise_class_queueing_delay_seconds{{{class},quantile="1"}} 1.5
         controller followed   generation 17   slices refused: 2   state file NOT
           WRITTEN: the controller is told nothing until it is
 
-        left>right   in 16.0 Mbit/s (2000/s)   out 12.0 Mbit/s (1500/s)   late 1.00 %
-          discarded 3   link time lost 2.50 ms
+        left>right   in 16.0 Mbit/s (2000/s)   out 12.0 Mbit/s (1500/s)   late by > 100
+          µs: 1.00 %   discarded 3   link time lost 2.50 ms
         LINK TIME WAS LOST: delays may have exceeded their bounds
           (`event=link_time_lost` in the log says what to do)
         ─────────────────────────────────────────────────────────────────────────

@@ -103,7 +103,7 @@ fn labels(svg: &str) -> Vec<Label> {
     texts.map(label).collect()
 }
 
-/// What the eye has to read is large enough in a column, nothing lies on a text, and all of it is on the page.
+/// Texts are large enough for a column, nothing lies on them, and all of them are on the page.
 fn is_legible(path: &Path, svg: &str) {
     let labels = labels(svg);
     let name = path.display();

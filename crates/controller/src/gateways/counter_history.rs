@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Most slices of a link that are named.
 pub(crate) const BUSIEST_MAX: usize = 32;
 
-/// Which time is asked for.
+/// Time that is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     /// Now, milliseconds of day.

@@ -32,9 +32,11 @@ pub(super) fn of_delay(drawing: &Drawing<'_>, slice: usize, scenario: usize) -> 
         measured.chain(limits.iter().map(|limit| limit.value)),
     );
     let mut panel = Panel::new(x, Axis::tail("frames that arrived within it"));
+    let mut repetitions = study.repetitions;
     for (place, (policy, curve)) in curves.iter().enumerate() {
         let cell = findings.cell(*policy, scenario);
         let lost = cell.and_then(|cell| cell.slices.get(slice)?.steady.of(Quantity::LossRatio));
+        repetitions = lost.map_or(repetitions, |lost| repetitions.min(lost.samples));
         let arrived = 1.0 - lost.map_or(0.0, |lost| lost.mean);
         let points = curve.0.iter().zip(&curve.1);
         let points = points.map(|(ns, part)| Point::of(*ns as f64, Some(part * arrived)));
@@ -49,17 +51,6 @@ pub(super) fn of_delay(drawing: &Drawing<'_>, slice: usize, scenario: usize) -> 
             points: points.collect(),
         });
     }
-    let runs = curves.iter().filter_map(|(policy, _)| {
-        let cell = findings.cell(*policy, scenario)?;
-        Some(
-            cell.slices
-                .get(slice)?
-                .steady
-                .of(Quantity::LossRatio)?
-                .samples,
-        )
-    });
-    let repetitions = runs.min().unwrap_or(study.repetitions);
     panel.limits = limits
         .iter()
         .flat_map(|limit| levels(drawing, limit))

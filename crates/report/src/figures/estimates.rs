@@ -39,7 +39,7 @@ const fn drawn(
 
 /// Figures of every slice.
 #[rustfmt::skip]
-const OF_SLICES: [Drawn; 4] = [
+const SLICE_FIGURES: [Drawn; 4] = [
     drawn("throughput", "Throughput", "throughput", Quantity::Throughput),
     drawn("loss", "Loss", "loss", Quantity::LossRatio),
     drawn("delay-mean", "Mean one-way delay", "mean one-way delay", Quantity::DelayMean),
@@ -48,7 +48,7 @@ const OF_SLICES: [Drawn; 4] = [
 
 /// Figures of slices that have applications with these quantities.
 #[rustfmt::skip]
-pub(crate) const OF_APPLICATIONS: [Drawn; 5] = [
+pub(crate) const APPLICATION_FIGURES: [Drawn; 5] = [
     drawn("application-goodput", "Goodput", "goodput", Quantity::Goodput),
     drawn("application-rtt", "Mean round-trip time", "mean round-trip time", Quantity::RttMean),
     drawn("request-latency", "99th percentile of request latency", "request latency at 99 %", Quantity::RequestLatencyP99),
@@ -117,7 +117,7 @@ impl Mark<'_> {
     }
 }
 
-/// What stands at the places of marks.
+/// Places of marks along an axis.
 enum Places<'a> {
     /// A row for each name.
     Rows(&'static str, Vec<String>),
@@ -230,10 +230,10 @@ impl Places<'_> {
 pub(super) fn of_slice(drawing: &Drawing<'_>, slice: usize) -> Vec<(&'static str, Figure)> {
     let findings = drawing.findings;
     let name = drawing.slice_name(slice);
-    let drawn = OF_SLICES.into_iter().chain(OF_APPLICATIONS);
+    let drawn = SLICE_FIGURES.into_iter().chain(APPLICATION_FIGURES);
     let figures = drawn.enumerate().filter_map(|(index, drawn)| {
         let marks = marks(findings, name, drawn.quantity);
-        let is_of_all = index < OF_SLICES.len();
+        let is_of_all = index < SLICE_FIGURES.len();
         (is_of_all || !marks.is_empty())
             .then(|| (drawn.kind, by_scenario(drawing, slice, drawn, &marks)))
     });
@@ -324,13 +324,13 @@ fn by_scenario(drawing: &Drawing<'_>, slice: usize, drawn: Drawn, marks: &[Mark<
     }
 }
 
-/// What a sign and its whisker are, without a full stop.
+/// Explains a sign and its whisker, without a full stop.
 fn explained(
     findings: &Findings,
     repetitions: impl Iterator<Item = u32>,
     quantity: Quantity,
 ) -> String {
-    let is_of_slices = OF_SLICES.iter().any(|drawn| drawn.quantity == quantity);
+    let is_of_slices = SLICE_FIGURES.iter().any(|drawn| drawn.quantity == quantity);
     let span = if is_of_slices {
         "after the initial transient"
     } else {
@@ -367,7 +367,7 @@ pub(super) fn figures_beside(drawing: &Drawing<'_>, slice: usize) -> Vec<(&'stat
     let Some((scenario, _)) = shared.filter(|_| is_guaranteed) else {
         return Vec::new();
     };
-    let drawn = OF_SLICES
+    let drawn = SLICE_FIGURES
         .into_iter()
         .filter(|drawn| drawn.quantity != Quantity::Throughput);
     drawn

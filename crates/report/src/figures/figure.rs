@@ -7,7 +7,7 @@ use crate::signs::Sign;
 /// A figure of panels above each other.
 #[derive(Debug)]
 pub(super) struct Figure {
-    /// What is shown, without the study: "Throughput of slice voice".
+    /// Subject, without the study: "Throughput of slice voice".
     pub(super) subject: String,
     /// How it is drawn, in sentences; empty where that is obvious.
     pub(super) how: String,

@@ -20,7 +20,7 @@ use crate::findings::Findings;
 use crate::limits::{self, Limit};
 use crate::signs::{self, Sign};
 use canvas::{INK, Rgb};
-pub(crate) use estimates::OF_APPLICATIONS;
+pub(crate) use estimates::APPLICATION_FIGURES;
 use figure::{Figure, Level};
 use layout::lay_out;
 use slicewise_results::{FIGURE_SCRIPT, NARROW, write_file};
@@ -103,7 +103,7 @@ impl Drawing<'_> {
 pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figures, ReportError> {
     let drawing = Drawing {
         findings,
-        limits: limits::script(findings),
+        limits: limits::all(findings),
     };
     let mut kept = Figures::default();
     let mut write = |name: String, keep: bool, figure: &Figure| {

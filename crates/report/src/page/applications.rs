@@ -1,7 +1,7 @@
 //! The section of applications: what each source got, and figures of it.
 
 use super::charts::{drawing, estimate_text};
-use crate::figures::{APPLICATION_SERIES, Figures, OF_APPLICATIONS, SLICES_ON_PAGE};
+use crate::figures::{APPLICATION_FIGURES, APPLICATION_SERIES, Figures, SLICES_ON_PAGE};
 use crate::findings::Findings;
 use crate::markup::{Section, list, table};
 use crate::text_table::TextTable;
@@ -115,7 +115,7 @@ fn drawings(findings: &Findings, figures: &Figures) -> Markup {
     let scenario = heaviest.map_or("", |scenario| &scenario.name);
     html! {
         @for slice in study.slices.iter().take(SLICES_ON_PAGE) {
-            @for figure in OF_APPLICATIONS {
+            @for figure in APPLICATION_FIGURES {
                 @if shown(figure.kind, &slice.name, "") {
                     figure { figcaption { (figure.title) ", slice " (slice.name) } div.chart.drawn { (drawing(figures, figure.kind, &slice.name, "")) } }
                 }

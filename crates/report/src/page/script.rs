@@ -24,7 +24,7 @@ object! {
         /// Policies of runs: each is one of `policies` in each phase.
         bases: Vec<&'a str> = findings.main().policies_of_runs(),
         phases: Vec<Phase<'a>> = findings.study().phases.iter().map(Phase::of).collect(),
-        limits: Vec<Limit> = limits::script(findings),
+        limits: Vec<Limit> = limits::all(findings),
         margin_of_throughput: f64 = findings.study().margins.throughput_relative,
         /// Where scenarios stand, if they are numbers.
         x_axis: Option<XAxis<'a>> = findings.x_axis(),

@@ -88,7 +88,7 @@ const fn differs(cell: &Cell) -> bool {
     matches!(cell.published, Some((_, Some(false))))
 }
 
-/// What the signs in the first so many columns mean.
+/// Legend of the signs in the first so many columns.
 fn legend(matrix: &Matrix, properties: usize) -> String {
     let rows = matrix.rows.iter();
     let cells: Vec<&Cell> = rows

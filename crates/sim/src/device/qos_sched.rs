@@ -164,7 +164,7 @@ impl QosSched {
         } else {
             let burst = self.awaited(self.params.burst.dequeue);
             if self.taken.len() < self.awaited(self.params.burst.transmit) {
-                if self.ring.len() >= burst && !self.is_mixed() {
+                if self.ring.len() >= burst {
                     self.taken.extend(self.ring.drain(..burst));
                     self.drain_at = now.saturating_add(self.params.drain);
                 } else if self.drain_at <= now && !self.taken.is_empty() {
