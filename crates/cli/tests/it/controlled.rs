@@ -10,9 +10,9 @@ use slicewise_api::{
 };
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Longer than anything here takes: only a test that fails waits so long.
@@ -160,48 +160,53 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 "#;
 
+/// An address that no other test has: a controller that is started again would find its port taken where others take any free one of 127.0.0.1.
+fn own_address() -> String {
+    static TAKEN: AtomicU8 = AtomicU8::new(0);
+    let [high, low] = [8, 0].map(|shift| std::process::id() >> shift & 0xff);
+    let own = TAKEN.fetch_add(1, Ordering::Relaxed);
+    format!("127.{}.{low}.{own}:9650", 1 + high % 254)
+}
+
 /// A controller and a gateway in a folder.
 pub struct Setup {
     sandbox: Sandbox,
     /// Set for both.
     environment: Vec<(&'static str, PathBuf)>,
-    port: u16,
+    /// Where the controller serves.
+    listen: String,
     client: Client,
 }
 
 impl Setup {
     pub fn new(ends: &Ends) -> Self {
         let sandbox = Sandbox::new();
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let listen = own_address();
         let [left, right] = &ends.interfaces;
         sandbox.write(
             "gateway.yaml",
             format!(
                 "interfaces: [{left}, {right}]\nlink: 20 Mbit/s\npolicy: {{discipline: guaranteed, classes: []}}\n\
-                 metrics_port: 0\ncontroller:\n  url: http://127.0.0.1:{port}\n  name: edge\n  link: uplink\n  \
+                 metrics_port: 0\ncontroller:\n  url: http://{listen}\n  name: edge\n  link: uplink\n  \
                  state: edge.state\n"
             ),
         );
         let client = Client::new(&ClientParams {
-            url: format!("http://127.0.0.1:{port}"),
+            url: format!("http://{listen}"),
             token: None,
             authorities: None,
         });
         Self {
             sandbox,
             environment: Vec::new(),
-            port,
+            listen,
             client: client.unwrap(),
         }
     }
 
     /// Where the controller serves.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}", self.listen)
     }
 
     /// Run both under a clock that [`Self::shift`] moves; `false` without a C compiler.
@@ -236,11 +241,10 @@ impl Setup {
     }
 
     pub fn controller(&self) -> Running {
-        let listen = format!("127.0.0.1:{}", self.port);
         let store = "sqlite:controller.sqlite";
         self.start(
             "controller.log",
-            &["controller", "--store", store, "--listen", &listen],
+            &["controller", "--store", store, "--listen", &self.listen],
         )
     }
 

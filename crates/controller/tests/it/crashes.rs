@@ -6,7 +6,6 @@ use crate::support::{
 };
 use slicewise_api::{Client, Slice, SliceState};
 use slicewise_controller::{Location, ServeParams, run};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -95,12 +94,9 @@ fn wait(client: &Client) {
 }
 
 fn killed_again_and_again(store: &TestStore, times: u32) {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let listen = format!("127.0.0.1:{port}");
+    // Of no other test: it could take the port while the controller is away.
+    let [high, low] = [8, 0].map(|shift| std::process::id() >> shift & 0xff);
+    let listen = format!("127.{}.{low}.1:9650", 1 + high % 254);
     let client = client(&format!("http://{listen}"), None);
     let mut random = Random(42);
     let mut process = start(store, &listen);
