@@ -325,6 +325,11 @@ impl Client {
                 let request = request.header(header::CONTENT_TYPE, "application/json");
                 self.run(request.body(body).map_err(wrong)?, call.wait, anew)
             }
+            // Otherwise `ureq` would say that a body comes in parts, and send an empty one.
+            None if call.method == Method::POST => {
+                let none: &[u8] = &[];
+                self.run(request.body(none).map_err(wrong)?, call.wait, anew)
+            }
             None => self.run(request.body(()).map_err(wrong)?, call.wait, anew),
         })
     }

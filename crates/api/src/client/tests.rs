@@ -123,3 +123,31 @@ fn errors_say_what_to_do() {
     assert!(unreachable.is_temporary());
     insta::assert_snapshot!(format!("{wrong}\n{unreachable}"));
 }
+
+#[test]
+fn a_change_that_needs_no_body_says_that_it_has_none() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        stream
+            .write_all(b"HTTP/1.1 404 x\r\ncontent-length: 0\r\n\r\n")
+            .unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    assert!(
+        Client::new(&params(&url))
+            .unwrap()
+            .restore(1, None)
+            .is_err()
+    );
+    let head = asked.join().unwrap();
+    assert!(head.contains("content-length: 0\r\n"), "{head}");
+}

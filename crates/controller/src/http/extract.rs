@@ -24,7 +24,7 @@ pub(super) const BODY_BYTES_MAX: usize = 16 << 20;
 /// Most bytes of other bodies.
 const SMALL_BODY_BYTES_MAX: usize = 1 << 20;
 /// How long a body may take.
-const BODY_PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const BODY_PATIENCE: Duration = Duration::from_secs(20);
 /// The longest identifier of a gateway or store.
 const IDENTIFIER_CHARS_MAX: usize = 64;
 /// The longest idempotency key.
@@ -329,21 +329,17 @@ async fn read(
     room: &mut Place,
 ) -> Result<Result<Option<Vec<u8>>, Refusal>, axum::Error> {
     let mut stream = body.into_data_stream();
-    let (mut bytes, mut discarded) = (Vec::new(), 0);
+    let mut bytes = Vec::new();
     while let Some(part) = stream.try_next().await? {
-        match bytes.len() + part.len() <= most {
-            true if discarded == 0 => {
-                if let Err(refusal) = room.try_grow(part.len()) {
-                    return Ok(Err(refusal));
-                }
-                bytes.extend_from_slice(&part);
-            }
-            // A client that still sends would not read an answer.
-            _ if discarded < BODY_BYTES_MAX => discarded += part.len(),
-            _ => return Ok(Ok(None)),
+        if bytes.len() + part.len() > most {
+            return Ok(Ok(None));
         }
+        if let Err(refusal) = room.try_grow(part.len()) {
+            return Ok(Err(refusal));
+        }
+        bytes.extend_from_slice(&part);
     }
-    Ok(Ok((discarded == 0).then_some(bytes)))
+    Ok(Ok(Some(bytes)))
 }
 
 /// A number behind `?`, of the 63 bits that the store has.

@@ -3,6 +3,7 @@
 use super::Shared;
 use super::answer::NotAudited;
 use super::connections::Connection;
+use super::incoming::Incoming;
 use super::limits::Place;
 use super::origin::Authority;
 use super::outgoing::Outgoing;
@@ -15,7 +16,7 @@ use crate::sql::{Failed, shortened};
 use crate::store::work;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -48,6 +49,11 @@ const HEADERS: [(HeaderName, &str); 4] = [
 /// The middleware around every handler.
 pub(super) async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let started = Instant::now();
+    // HTTP/2 ends a stream without its connection.
+    let request = match request.version() {
+        Version::HTTP_2 => request,
+        _ => request.map(|body| Body::new(Incoming::new(body))),
+    };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map(|route| route.as_str().to_owned());

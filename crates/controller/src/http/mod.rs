@@ -10,6 +10,7 @@ mod events;
 mod extract;
 mod gateways;
 mod guard;
+mod incoming;
 mod limits;
 mod metrics;
 mod openapi;

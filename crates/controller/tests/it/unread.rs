@@ -7,6 +7,7 @@ use axum::http::{Request, Response};
 use h2::RecvStream;
 use h2::client::SendRequest;
 use slicewise_api::Tenant;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -101,4 +102,61 @@ fn refusals_that_are_not_read_are_limited_by_closing_their_connection() {
         let whole = open.iter().filter(|held| held.len() == 50).count();
         assert_eq!(whole, 20, "1,024 places; the others were closed");
     });
+}
+
+#[test]
+fn a_connection_outlives_bodies_that_no_handler_reads() {
+    let store = TestStore::sqlite();
+    let server = Server::start(&store);
+    let mut connection = std::net::TcpStream::connect(address(&server)).unwrap();
+    let patience = Some(Duration::from_secs(60));
+    connection.set_read_timeout(patience).unwrap();
+    let large = "x".repeat(1 << 20);
+    let cases = [
+        (
+            "GET /openapi.json",
+            "Transfer-Encoding: chunked",
+            "0\r\n\r\n",
+            200,
+        ),
+        (
+            "POST /v1/slices/x/purge",
+            "Transfer-Encoding: chunked",
+            "0\r\n\r\n",
+            404,
+        ),
+        ("PUT /v1/slices/x", "Content-Length: 1048576", &large, 415),
+        ("GET /healthz", "X: y", "", 200),
+    ];
+    for (line, header, body, status) in cases {
+        let head = format!(
+            "{line} HTTP/1.1\r\nHost: {}\r\n{header}\r\n\r\n",
+            address(&server)
+        );
+        connection.write_all(head.as_bytes()).unwrap();
+        // Later than the handler has answered.
+        std::thread::sleep(Duration::from_millis(200));
+        connection.write_all(body.as_bytes()).unwrap();
+        let (answered, bytes) = answer_on(&connection);
+        assert_eq!(answered, status, "{line}");
+        assert!(line != "GET /openapi.json" || bytes > 100_000, "{bytes}");
+    }
+}
+
+/// Status and bytes of the next answer.
+fn answer_on(connection: &std::net::TcpStream) -> (u16, usize) {
+    let mut reader = BufReader::new(connection);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+    let mut count = 0;
+    while line != "\r\n" {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        if let Some(length) = line.strip_prefix("content-length: ") {
+            count = length.trim().parse().unwrap();
+        }
+    }
+    reader.read_exact(&mut vec![0; count]).unwrap();
+    (status, count)
 }
