@@ -102,6 +102,7 @@ impl Study {
                     scenario.sources.iter().any(|it| it.name == *source)
                 };
                 let scenario = self.scenarios.iter().find(has);
+                let source = source.split('#').next().unwrap_or(source);
                 let scenario = scenario.map_or("", |scenario| &scenario.name);
                 at(&["scenarios", scenario, "sources", source, "headers", "ecn"])
             }

@@ -9,6 +9,7 @@ mod dpdk;
 mod early_detection;
 mod elephants;
 mod flow_control;
+mod flows;
 mod foreign;
 mod gateway;
 mod headers;

@@ -309,6 +309,7 @@ impl Checker<'_> {
         for ((mut phase, at), changes) in phases.into_iter().zip(words) {
             let before = made.last().unwrap_or(&phase);
             self.check_applications(&before.study, &phase.study, at);
+            self.check_flows(&before.study, &phase.study, at);
             phase.changes = changes;
             if is_sound {
                 self.check_length(&phase, at);
@@ -452,6 +453,20 @@ impl Checker<'_> {
             problem!(self.problems, at => "source `{name}` is an application: applications go on through every change, \
                 and cannot change";
                 "give it another `start` or `stop`, or put what differs into a scenario of its own");
+        }
+    }
+
+    /// Flows of a source stay as many as they are.
+    fn check_flows(&mut self, before: &Study, later: &Study, at: Span) {
+        let flows = |study: &Study| {
+            let sources = study.scenarios.iter().flat_map(|it| &it.sources);
+            sources
+                .map(|source| source.name.clone())
+                .collect::<Vec<_>>()
+        };
+        if flows(before) != flows(later) {
+            problem!(self.problems, at => "this change gives a source more or fewer `flows`: their number is the same throughout a run";
+                "write a second source that begins or ends at this moment");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Slices, sources and scenarios.
 
 use super::StudySpec;
-use super::application::Application;
+use super::application::{Application, Count};
+use super::flows::divided;
 use super::headers::{Defaults, HeadersSpec};
 use super::matching::{Matches, class_map};
 use super::payload::{PayloadSpec, Sizes};
@@ -55,6 +56,8 @@ settings! {
         pattern: Option<PatternName>,
         /// Sending rate: a rate, or a percentage of the device's rate.
         rate: Option<Share>,
+        /// How many flows send this rate together, in equal parts, each with a source port, a start and a clock of its own. Default 1.
+        flows: Option<Count>,
         /// Bytes of each packet that the rate counts: `payload`, L1, L2 or L3. Default: payload for `iperf3`, as it
         /// does itself, else L2.
         counts: Option<Counted>,
@@ -253,7 +256,7 @@ impl Checker<'_> {
                 let application = self.application_source(&place, source, &applications);
                 applications.extend(application);
             } else {
-                sources.extend(self.source(&place, source));
+                sources.extend(self.source(&place, source).unwrap_or_default());
             }
         }
         // Of a device that could not be read, percentages are not known.
@@ -337,7 +340,11 @@ impl Checker<'_> {
         }
     }
 
-    fn source(&mut self, place: &Place<'_>, source: &Placed<SourceSpec>) -> Option<SourceParams> {
+    fn source(
+        &mut self,
+        place: &Place<'_>,
+        source: &Placed<SourceSpec>,
+    ) -> Option<Vec<SourceParams>> {
         let at = place.name.span;
         let spec = &source.value;
         if source.place("pattern").is_none() {
@@ -357,6 +364,7 @@ impl Checker<'_> {
         self.check_match(place, &slice, &headers);
         let Sizes { largest, sizes } = sizes?;
         let rate = self.source_rate(place, source, pattern)?;
+        let (flows, rate, rest) = self.flows(place, source, &slice, (&headers, rate))?;
         let (start, stop) = self.span_of_time(source, place.network.duration);
         let mut params = SourceParams {
             name: place.name.value.clone(),
@@ -388,7 +396,7 @@ impl Checker<'_> {
                 self.check_pace(source, &params, pattern);
             }
         }
-        Some(params)
+        Some(divided(params, flows, rest))
     }
 
     /// The slice that a source names.

@@ -155,3 +155,38 @@ fn an_objective_that_takes_more_packets_than_are_sent_is_noted() {
     assert_snapshot!(notes("1 %, availability: 99 % of 70 ms"), @"slice `rest`: a run has 50 intervals of 100 ms; to show its availability takes 369 that all conform: run more repetitions, or longer, or state shorter intervals");
     assert_snapshot!(notes("1 %, availability: 99 % of 1 h"), @"slice `rest`: a run has 0 intervals of 3600 s; to show its availability takes 369 that all conform: run more repetitions, or longer, or state shorter intervals");
 }
+
+#[test]
+fn a_source_is_divided_into_flows_that_send_its_rate_together() {
+    let study = parse(&changed("payload: 1000 B}", "payload: 1000 B, flows: 3}")).unwrap();
+    let sources = &study.scenarios[0].sources;
+    let flows: Vec<_> = sources
+        .iter()
+        .filter(|s| s.name.starts_with("steady#"))
+        .collect();
+    let names: Vec<&str> = flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["steady#1", "steady#2", "steady#3"]);
+    let rates: Vec<u64> = flows
+        .iter()
+        .map(|flow| flow.rate.bits_per_second())
+        .collect();
+    assert_eq!(rates, [1_666_667, 1_666_667, 1_666_666]);
+    let ports: Vec<u16> = flows.iter().map(|flow| flow.headers.source_port).collect();
+    assert_eq!(ports, [49_152, 49_153, 49_154]);
+    let machines: std::collections::BTreeSet<u32> = sources.iter().map(|s| s.machine).collect();
+    assert_eq!(machines.len(), sources.len());
+    // Each starts at a moment of its own within the gap of its own packets.
+    assert_eq!(flows[0].start_spread.nanos() / 1_000_000, 5);
+    let one = parse(&changed("payload: 1000 B}", "payload: 1000 B, flows: 1}")).unwrap();
+    assert_eq!(one.scenarios, parse(STUDY).unwrap().scenarios);
+}
+
+#[test]
+fn flows_that_cannot_be_are_refused() {
+    assert_snapshot!(steady("flows: 0"), @"study.yaml:17:75 `0`: there must be at least one");
+    assert_snapshot!(steady("flows: 10001"), @"study.yaml:17:75 `10001`: a source has at most 10000 flows");
+    assert_snapshot!(steady("flows: 2, headers: {protocol: icmp}"), @"study.yaml:17:75 `2`: flows of a source differ by their source ports, and its protocol has none; help: give the source `headers: {protocol: udp}`, or leave `flows` out");
+    assert_snapshot!(steady("flows: 2, headers: {source_port: 65535}"), @"study.yaml:17:75 `2`: every flow has a source port of its own, and there are not 2 of them from 65535 on; help: give the source a lower `source_port` in its `headers`");
+    assert_snapshot!(steady("flows: 10000"), @"study.yaml:17:45 `50 %`: at 500 bit/s a packet of 1046 B leaves every 16.736 s, and the source sends for 5 s: no second packet would leave; help: raise `rate`, or let the source send for longer");
+    assert_snapshot!(mistakes("rate: 50 %, payload: 1000 B}", "rate: 3 bit/s, payload: 1000 B, flows: 4}"), @"study.yaml:17:78 `4`: 3 bit/s divided by 4 flows is less than 1 bit/s for each; help: raise `rate`, which is that of all flows together");
+}
