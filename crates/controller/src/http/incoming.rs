@@ -6,6 +6,7 @@ use futures_util::TryStreamExt as _;
 use http_body::{Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 /// The body of a request over HTTP/1. A connection of which a body is left unread is reset, and the client loses an answer that it has not taken yet (RFC 9112,
@@ -41,8 +42,10 @@ impl HttpBody for Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         let rest = std::mem::take(&mut self.0);
-        if !rest.is_end_stream() {
-            tokio::spawn(timeout(BODY_PATIENCE, discard(rest)));
+        // There is no runtime any more where the process ends.
+        let runtime = Handle::try_current().ok();
+        if let Some(runtime) = runtime.filter(|_| !rest.is_end_stream()) {
+            runtime.spawn(timeout(BODY_PATIENCE, discard(rest)));
         }
     }
 }
