@@ -222,7 +222,9 @@ fn condition(problem: &Problem) -> &'static str {
         Problem::ZeroRate | Problem::Rate { .. } => "rate",
         Problem::BurstBelowFrame { .. } | Problem::Burst { .. } => "burst",
         Problem::SmallestAboveLargest { .. } => "smallest_frame",
-        Problem::DelayBelowShortest { .. } | Problem::Delay { .. } => "delay",
+        Problem::DelayBelowShortest { .. } | Problem::NoDelays { .. } | Problem::Delay { .. } => {
+            "delay"
+        }
         Problem::Buffer { .. } => "buffer",
     }
 }

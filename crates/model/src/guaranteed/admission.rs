@@ -16,6 +16,8 @@
 //!   there, harmlessly);
 //! - beyond the longest delay the line keeps falling, because Σ ρ_k ≤ C.
 //!
+//! Where [no delay is promised](DelayRange::NONE), the first of these conditions is the whole test.
+//!
 //! Slices with the same delay are one *delay class*. Up to [`MAX_EXACT`] delays are classes as they were asked for. A further delay is rounded
 //! down to a class in use or to a [step](DelayRange::steps), so that a test takes a bounded time.
 
@@ -227,6 +229,11 @@ impl Admission {
     /// If not every bound could be met. Nothing is changed then.
     pub fn try_restore(&mut self, guarantee: &GuaranteeParams) -> Result<Duration, Refusal> {
         let delays = self.params.delays;
+        if delays.is_none() && guarantee.delay > Duration::ZERO {
+            let delay = guarantee.delay;
+            let request = guarantee.request(Some(delay));
+            return Err(self.refusal(Problem::NoDelays { delay }, &request, 1));
+        }
         let delay = guarantee.delay.min(delays.latest());
         let guarantee = GuaranteeParams {
             delay,
@@ -371,6 +378,9 @@ impl Admission {
 
     /// Bits that the link sends until a deadline in addition to one largest frame, nanobits.
     pub(super) fn limit(&self, delay: Duration) -> u128 {
+        if self.params.delays.is_none() {
+            return nanobits(ByteCount::new(u64::MAX));
+        }
         let until_deadline = self.params.delays.to_deadline(delay);
         // Below 2^128 - 2^64: a sum that saturates is above it, and so rejected.
         earned(self.rate_limit(), until_deadline).saturating_sub(nanobits(self.link_frame))

@@ -27,12 +27,13 @@ pub struct GuaranteeRequest {
 
 impl GuaranteeRequest {
     /// The delay that it states, at most the longest; without one, the [default](Self::default_delay). `None` if the objective is
-    /// below the shortest.
+    /// below the shortest, or no delay is promised.
     #[must_use]
     pub fn wanted_delay(&self, delays: DelayRange) -> Option<Duration> {
         match self.delay {
             Some(objective) => {
-                (objective >= delays.shortest()).then_some(objective.min(delays.longest()))
+                let is_possible = objective >= delays.shortest() && !delays.is_none();
+                is_possible.then_some(objective.min(delays.longest()))
             }
             None => Some(self.default_delay(delays)),
         }
@@ -164,11 +165,14 @@ impl Admission {
 
     /// The stated delay, or the default.
     fn wanted(&self, request: &GuaranteeRequest) -> Result<Duration, Problem> {
-        self.delay_of(request)
-            .ok_or_else(|| Problem::DelayBelowShortest {
-                delay: request.delay.unwrap_or_default(),
-                shortest: self.params.delays.shortest(),
-            })
+        let delay = request.delay.unwrap_or_default();
+        self.delay_of(request).ok_or(match self.params.delays {
+            DelayRange::NONE => Problem::NoDelays { delay },
+            delays => Problem::DelayBelowShortest {
+                delay,
+                shortest: delays.shortest(),
+            },
+        })
     }
 
     /// The smallest delay of a request that states none, the buffer aside.

@@ -20,6 +20,12 @@ const MAX_STEPS: usize = 64;
 const STEPS: [u64; 4] = [10_000, 11_892, 14_142, 16_818];
 
 impl DelayRange {
+    /// No delay is promised at all: guarantees are admitted by their rates alone, and each has the delay zero.
+    pub const NONE: Self = Self {
+        shortest: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+
     /// Most buckets from now to the latest deadline.
     pub const BUCKETS_AHEAD: u64 = 1 << 17;
 
@@ -31,6 +37,12 @@ impl DelayRange {
         let farthest = Duration::from_nanos(shortest.nanos().saturating_mul(MAX_RATIO));
         let longest = longest.clamp(shortest, farthest);
         Self { shortest, longest }
+    }
+
+    /// Returns true if no delay is promised.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::NONE
     }
 
     /// The shortest delay.
@@ -59,6 +71,9 @@ impl DelayRange {
     /// given as much.
     #[must_use]
     pub fn latest(self) -> Duration {
+        if self.is_none() {
+            return Duration::ZERO;
+        }
         let width = self.bucket_width().nanos();
         Duration::from_nanos(width.saturating_mul(Self::BUCKETS_AHEAD) - 1)
     }

@@ -148,6 +148,9 @@ impl Admission {
     }
 
     fn delay_offer(&self, request: &GuaranteeRequest, count: u64) -> Option<Duration> {
+        if self.params.delays.is_none() {
+            return None;
+        }
         let smallest = self.smallest_within(request, count, self.params.delays.longest())?;
         let delayed = GuaranteeRequest {
             delay: Some(smallest),

@@ -51,6 +51,11 @@ pub enum Problem {
         /// The shortest delay.
         shortest: Duration,
     },
+    /// The link promises no delay.
+    NoDelays {
+        /// The requested objective.
+        delay: Duration,
+    },
     /// The guaranteed rates together exceed the link's.
     Rate {
         /// The requested rate, of all slices of the request.
@@ -109,6 +114,7 @@ impl fmt::Display for Refusal {
             // These texts already say what to do.
             Problem::ZeroRate
             | Problem::BurstBelowFrame { .. }
+            | Problem::NoDelays { .. }
             | Problem::SmallestAboveLargest { .. } => {
                 write!(f, "{}", self.problem)
             }
@@ -152,6 +158,11 @@ impl fmt::Display for Problem {
             Self::DelayBelowShortest { delay, shortest } => write!(
                 f,
                 "a delay of {delay} is shorter than {shortest}, the shortest of the link"
+            ),
+            Self::NoDelays { delay } => write!(
+                f,
+                "a delay of {delay} is asked for, but the link promises rates only, because its gateway meters slices (P4-TINS): \
+                 leave the delay out, or use a link whose gateway has `discipline: guaranteed`"
             ),
             Self::SmallestAboveLargest {
                 smallest_frame,

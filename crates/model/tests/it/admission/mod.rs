@@ -3,5 +3,6 @@ mod bounds;
 mod choice;
 mod classes;
 mod extremes;
+mod rates_only;
 mod refusals;
 mod support;
