@@ -11,6 +11,7 @@ pub mod elephants;
 pub mod guaranteed;
 pub mod hqos;
 pub mod meter;
+pub mod metered;
 mod named_queue;
 pub mod policy;
 pub mod queue;
@@ -26,6 +27,7 @@ pub use guaranteed::{
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};
+pub use metered::MeteredParams;
 pub use named_queue::{NamedQueueParams, NamedQueueSpec};
 pub use policy::{
     CLASS_DEFAULT, ClassParams, ClassSpec, Discipline, GuaranteeSpec, GuaranteedSpec, MaximumSpec,

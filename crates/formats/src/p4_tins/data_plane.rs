@@ -5,18 +5,16 @@ use super::flows::UDP;
 use super::request::{Slice, SliceRequests, UDP_CLASS};
 use crate::error::{ReadPolicy, SettingPlace, TextNote};
 use crate::flow::{Flow, class_map};
+use slicewise_model::metered::{HIGH_QUEUE as HIGH, SLICED_TCP_QUEUE as SLICED_TCP, UDP_QUEUE};
 use slicewise_model::{
     Action, ClassMap, ClassSpec, Condition, Detector, Discipline, ElephantsSpec, MatchMode,
     NamedQueueSpec, PolicerSpec, PolicySpec, QueueLimitSpec, RateSpec,
 };
 use slicewise_units::Duration;
 
-const HIGH: &str = "high";
 const LOW: &str = "low";
 const ELEPHANTS: &str = "elephants";
-const UDP_QUEUE: &str = "udp";
 const TCP_QUEUE: &str = "tcp";
-const SLICED_TCP: &str = "sliced-tcp";
 
 /// "Low-priority queue: 25,000 packets at most" (Chen et al. 2022).
 const QUEUE_PACKETS: u32 = 25_000;
