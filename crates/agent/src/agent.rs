@@ -318,6 +318,7 @@ impl Deciding<'_> {
                 }
             }
             Answer::Flows(flows) => self.report(flows),
+            Answer::Basis(_) | Answer::Committed(_) => {}
             Answer::Reloaded(directions) => {
                 match announcement(&self.link, &directions) {
                     Ok(announced) => self.announced.set(announced),

@@ -5,6 +5,7 @@
 //! link, not the interface behind it, is the bottleneck. A frame is handed over when its first bit
 //! would leave the emulated link.
 
+mod change;
 mod direction;
 mod division;
 mod flows;
@@ -17,6 +18,7 @@ mod stepwise;
 #[cfg(test)]
 mod tests;
 
+pub use change::{AddedClasses, EngineBasis, PreparedDirections, ReplacedDirections};
 pub(crate) use direction::{Direction, Paced};
 pub use direction::{DirectionCounters, DirectionParams, MAX_CATCH_UP};
 use division::Division;
@@ -32,10 +34,7 @@ use crate::frame_memory::{
 };
 use crate::histogram::Histogram;
 use crate::port::{Arrival, Port};
-use slicewise_dataplane::{
-    Basis, BuildError, Change, ClassCounters, ElephantCounters, Prepared, Replaced, Stale,
-};
-use slicewise_model::PolicyParams;
+use slicewise_dataplane::{BuildError, ClassCounters, ElephantCounters};
 use slicewise_units::{BothWays, Instant, Way};
 use std::collections::VecDeque;
 use std::io;
@@ -131,63 +130,6 @@ impl EngineParams {
     }
 }
 
-/// State of the directions of an [`Engine`].
-#[derive(Debug, Clone)]
-pub struct EngineBasis {
-    directions: BothWays<Basis>,
-    /// Needs of their queues for memory.
-    needs: Needs,
-    /// Chunks of memory that are divided among queues of policies, and the most that one may have reserved of them.
-    division: (u32, u32),
-}
-
-/// A change of both directions that can be committed.
-#[derive(Debug)]
-pub struct PreparedDirections {
-    params: [DirectionParams; 2],
-    prepared: BothWays<Prepared>,
-    division: Division,
-}
-
-/// State that a commit replaced. Dropping it takes time: do it elsewhere.
-#[derive(Debug)]
-#[must_use]
-pub struct ReplacedDirections {
-    _directions: BothWays<Replaced>,
-    _division: Division,
-}
-
-impl EngineBasis {
-    /// Changes of each direction until this basis was taken.
-    #[must_use]
-    pub fn versions(&self) -> BothWays<u64> {
-        self.directions.as_ref().map(Basis::version)
-    }
-
-    /// Build a change of both directions, beside which slices that were added one by one stay.
-    ///
-    /// # Errors
-    /// If the data plane cannot hold a policy, or such a slice cannot stay beside it.
-    pub fn prepare(
-        &self,
-        params: &[DirectionParams; 2],
-        now: Instant,
-    ) -> Result<PreparedDirections, BuildError> {
-        let change = |params: &DirectionParams| {
-            Change::PolicyBesideSlices(PolicyParams::clone(&params.policy))
-        };
-        let directions = self.directions.as_ref().zip(params.each_ref().into());
-        let prepared = directions.try_map(|(basis, params)| basis.prepare(change(params), now))?;
-        let policies = prepared.as_ref().zip(params.each_ref().into());
-        let policies = policies.map(|(prepared, params)| (&*params.policy, prepared.classes()));
-        Ok(PreparedDirections {
-            division: Division::new(policies, self.needs),
-            prepared,
-            params: params.clone(),
-        })
-    }
-}
-
 /// Why forwarding cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -264,6 +206,10 @@ pub struct Engine {
     budget: Budget,
     needs: Needs,
     adds_slices: bool,
+    /// Slices that were added to policies whose slices change only as a whole.
+    added: AddedClasses,
+    /// Changes of both directions that were committed as a whole.
+    commits: u64,
     /// Slices that were removed one by one, and whose last frame has left.
     gone: VecDeque<GoneSlice>,
     is_stopping: bool,
@@ -289,6 +235,8 @@ impl Engine {
             budget,
             needs,
             adds_slices: params.adds_slices,
+            added: AddedClasses::default(),
+            commits: 0,
             gone: VecDeque::new(),
             is_stopping: false,
         };
@@ -444,61 +392,6 @@ impl Engine {
             .iter()
             .filter_map(|(_, one)| one.due())
             .min()
-    }
-
-    /// Returns the state of the directions: the base for preparing a change, on this thread or another.
-    #[must_use]
-    pub fn basis(&self) -> EngineBasis {
-        EngineBasis {
-            directions: self.directions.as_ref().map(Direction::basis),
-            needs: self.needs,
-            division: (self.memory.shares().total(), self.memory.shares().level()),
-        }
-    }
-
-    /// Changes of each direction so far; [`EngineBasis::versions`] are those of a basis.
-    #[must_use]
-    pub fn versions(&self) -> BothWays<u64> {
-        self.directions.as_ref().map(Direction::version)
-    }
-
-    /// Put a change of both directions in force while frames wait: nothing queued is lost or reordered.
-    /// Returns what was replaced, to be dropped by a thread that has time.
-    ///
-    /// # Errors
-    /// If another change came after this one was prepared; both are then unchanged.
-    pub fn commit(
-        &mut self,
-        change: PreparedDirections,
-        now: Instant,
-    ) -> Result<ReplacedDirections, Stale> {
-        let PreparedDirections {
-            params,
-            prepared,
-            mut division,
-        } = change;
-        // A slice may have changed in one of them.
-        if prepared.as_ref().map(Prepared::version) != self.versions() {
-            return Err(Stale);
-        }
-        let mut gone: BothWays<Vec<ClassCounters>> = BothWays::default();
-        let changes = prepared.zip(params.into()).zip(gone.as_mut());
-        let directions = self.directions.as_mut().zip(changes);
-        let replaced = directions.try_map(|(direction, ((prepared, params), gone))| {
-            direction.commit(&params, prepared, now, gone)
-        })?;
-        for (direction, gone) in gone {
-            let gone = gone.into_iter();
-            self.gone.extend(gone.map(|counters| GoneSlice {
-                direction,
-                counters,
-            }));
-        }
-        self.divide_memory(&mut division);
-        Ok(ReplacedDirections {
-            _directions: replaced,
-            _division: division,
-        })
     }
 
     /// Stop receiving; waiting frames still leave.

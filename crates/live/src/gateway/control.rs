@@ -1,13 +1,14 @@
-//! Changes of single slices while the gateway forwards, asked for by another thread.
+//! Changes of slices while the gateway forwards, asked for by another thread: of single ones, or of all in a commit.
 //!
 //! Requests wait in a channel of bounded length; the forwarding thread carries out a few of them in each round, and
 //! answers all of them in their order. Neither waits for the other: who asks may go on asking before it is answered.
 
 use crate::engine::{
-    ClassesCounted, DirectedChange, DirectionParams, Engine, FlowsCounted, GoneSlice, NotChanged,
+    ClassesCounted, DirectedChange, DirectionParams, Engine, EngineBasis, FlowsCounted, GoneSlice,
+    NotChanged, PreparedDirections, ReplacedDirections,
 };
 use crate::sys::poll::Waker;
-use slicewise_dataplane::SliceChanged;
+use slicewise_dataplane::{SliceChanged, Stale};
 use slicewise_units::{BothWays, Instant, Way};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -23,7 +24,7 @@ const MOST_PER_ROUND: usize = 8;
 const MOST_COUNTED: u32 = 32;
 
 /// Request to the forwarding thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Request {
     /// Change a slice, in all directions that are named or in none.
     Change(Box<DirectedChange>),
@@ -36,10 +37,14 @@ pub enum Request {
     },
     /// Count the flows of these slices from here on, and answer those of the slices named before.
     Flows(Vec<String>),
+    /// Answer with the base for preparing a change of both directions.
+    Basis,
+    /// Commit a change of both directions.
+    Commit(Box<PreparedDirections>),
 }
 
 /// Answer or report of the forwarding thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Answer {
     /// To [`Request::Change`].
     Changed(Result<BothWays<Option<SliceChanged>>, NotChanged>),
@@ -47,6 +52,10 @@ pub enum Answer {
     Counted(Box<ClassesCounted>),
     /// To [`Request::Flows`].
     Flows(Vec<FlowsCounted>),
+    /// To [`Request::Basis`].
+    Basis(Box<EngineBasis>),
+    /// To [`Request::Commit`], with what is to be dropped.
+    Committed(Result<Box<ReplacedDirections>, Stale>),
     /// No answer: the last frame of a slice that was removed has left.
     Gone(Box<GoneSlice>),
     /// No answer: another configuration is in force. Slices that were added are as they were.
@@ -142,6 +151,12 @@ impl Controlled {
             let answer = match request {
                 Request::Change(change) => Answer::Changed(engine.change_slice(*change, now)),
                 Request::Flows(names) => Answer::Flows(engine.watch_flows(&names)),
+                Request::Basis => Answer::Basis(Box::new(engine.basis())),
+                Request::Commit(change) => {
+                    let replaced = engine.commit(*change, now);
+                    (self.answers)(Answer::Committed(replaced.map(Box::new)));
+                    break;
+                }
                 Request::Count { direction, from } => {
                     let counted = engine.count_classes(direction, from, MOST_COUNTED, now);
                     (self.answers)(Answer::Counted(Box::new(counted)));

@@ -366,7 +366,13 @@ impl Gateway {
     fn carry_out(&mut self, now: Instant) -> bool {
         match &self.controlled {
             Some(controlled) if !self.reloading.holds_slices() => {
-                controlled.carry_out(&mut self.engine, now)
+                let commits = self.engine.commits();
+                let is_asked = controlled.carry_out(&mut self.engine, now);
+                if self.engine.commits() != commits {
+                    // Classes have other numbers.
+                    self.look = Look::default();
+                }
+                is_asked
             }
             _ => false,
         }
