@@ -67,6 +67,7 @@ fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
     let common = common(params)?;
     let buffer = params.policy.links.first().and_then(|link| link.buffer);
     Ok(LinkDirection {
+        admission: slicewise_api::AdmissionRule::default(),
         rate_bps: params.link.rate.bits_per_second(),
         counts: Counts::from(params.link.accounting.layer),
         slices_count: Counts::from(common.accounting.layer),

@@ -43,8 +43,8 @@ pub use gateway::{
 };
 pub use invalid::Invalid;
 pub use link::{
-    Counts, DelayClassUse, Left, LinkAnnouncement, LinkDirection, LinkDirectionRecord, LinkRecord,
-    Promised,
+    AdmissionRule, Counts, DelayClassUse, Left, LinkAnnouncement, LinkDirection,
+    LinkDirectionRecord, LinkRecord, Promised,
 };
 pub use matching::{Match, Protocol, ProtocolName, class_map};
 pub use offer::{OfferAnswer, RefusedOn};

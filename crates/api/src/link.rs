@@ -47,6 +47,29 @@ impl From<Layer> for Counts {
     }
 }
 
+/// Rule by which guarantees of slices are admitted. `delay_bounds`: each has a delay, and all must be kept at once. `sum_of_rates`: the rates fit in
+/// the link together, and no delay is promised; the gateway meters slices, as P4-TINS does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AdmissionRule {
+    /// Each guarantee has a delay, and all must be kept at once.
+    #[default]
+    DelayBounds,
+    /// The rates fit in the link together; no delay is promised.
+    SumOfRates,
+}
+
+impl AdmissionRule {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// A link as its gateway announces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -68,6 +91,10 @@ pub struct LinkAnnouncement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkDirection {
+    /// Rule by which guarantees are admitted.
+    #[serde(default, skip_serializing_if = "AdmissionRule::is_default")]
+    #[schema(default = "delay_bounds")]
+    pub admission: AdmissionRule,
     /// Rate that may be guaranteed, bit/s.
     #[schema(minimum = 1, maximum = 100_000_000_000_000_u64)]
     pub rate_bps: u64,
@@ -86,10 +113,13 @@ pub struct LinkDirection {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub buffer_bytes: Option<u64>,
-    /// The shortest delay that can be promised, nanoseconds.
+    /// The shortest delay that can be promised, nanoseconds; absent if none is (`sum_of_rates`), and only then.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(minimum = 1_000)]
     pub shortest_delay_ns: u64,
     /// The longest delay, nanoseconds: a stated delay above it is rounded down to it. It is at most 55,110 times the shortest, whatever is announced.
+    /// Absent if none is promised.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schema(minimum = 1_000)]
     pub longest_delay_ns: u64,
     /// Guarantees of classes of the gateway's own policy: what slices are promised is admitted beside them.
@@ -126,13 +156,28 @@ impl LinkDirection {
         let most = BitRate::MAX.bits_per_second();
         check_range(self.rate_bps, 1..=most, "/rate_bps")?;
         check_stored(self.buffer_bytes.unwrap_or(0), "/buffer_bytes")?;
-        let spec = GuaranteedSpec {
+        let mut spec = GuaranteedSpec {
             accounting: self.slices_count.accounting(),
             largest_frame: Some(ByteCount::new(self.largest_frame_bytes)),
             shortest_delay: Duration::from_nanos(self.shortest_delay_ns),
             longest_delay: Duration::from_nanos(self.longest_delay_ns),
             tenants: Vec::new(),
             buffer: self.buffer_bytes.map(ByteCount::new),
+        };
+        let delays = match self.admission {
+            AdmissionRule::DelayBounds => DelayRange::new(spec.shortest_delay, spec.longest_delay),
+            AdmissionRule::SumOfRates => {
+                let stated = self.shortest_delay_ns.max(self.longest_delay_ns);
+                if stated > 0 {
+                    let problem =
+                        "a link with `admission: sum_of_rates` promises no delay: leave it out";
+                    return Err(Invalid::new("/shortest_delay_ns", problem));
+                }
+                // Delays that pass the check of the rest.
+                spec.shortest_delay = GuaranteedSpec::default().shortest_delay;
+                spec.longest_delay = GuaranteedSpec::default().longest_delay;
+                DelayRange::NONE
+            }
         };
         spec.check().map_err(|(field, problem)| {
             let at = match field {
@@ -149,7 +194,7 @@ impl LinkDirection {
             accounting: spec.accounting,
             largest_frame: spec.largest_frame(),
             buffer: spec.buffer,
-            delays: DelayRange::new(spec.shortest_delay, spec.longest_delay),
+            delays,
         })
     }
 }
@@ -195,6 +240,9 @@ pub struct LinkRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LinkDirectionRecord {
     /// As in [`LinkDirection`].
+    #[serde(default, skip_serializing_if = "AdmissionRule::is_default")]
+    pub admission: AdmissionRule,
+    /// As in [`LinkDirection`].
     pub rate_bps: u64,
     /// As in [`LinkDirection`].
     pub counts: Counts,
@@ -206,8 +254,10 @@ pub struct LinkDirectionRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_bytes: Option<u64>,
     /// As in [`LinkDirection`].
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub shortest_delay_ns: u64,
     /// As in [`LinkDirection`].
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub longest_delay_ns: u64,
     /// Rate of the link that classes of the gateway's own policy are guaranteed, bit/s as the link counts.
     #[serde(default)]

@@ -122,6 +122,7 @@ impl Gateway {
 
 fn announce(client: &Client) {
     let direction = LinkDirection {
+        admission: slicewise_api::AdmissionRule::default(),
         rate_bps: 100_000_000,
         counts: Counts::L1,
         slices_count: Counts::L2,

@@ -37,6 +37,7 @@ pub fn start(location: &Location) -> (String, Client) {
 /// 100 Gbit/s, delays of 10 us to 100 ms: 54 classes.
 pub fn link(name: &str) -> LinkAnnouncement {
     let direction = LinkDirection {
+        admission: slicewise_api::AdmissionRule::default(),
         rate_bps: 100_000_000_000,
         counts: Counts::L1,
         slices_count: Counts::L2,

@@ -58,7 +58,8 @@ fn direction(announced: &LinkDirection, state: &DirectionState) -> LinkDirection
         link_rate_bps: class.reserved.link_rate.bits_per_second(),
         slack_bytes: class.slack.bytes(),
     });
-    let delay_classes: Vec<DelayClassUse> = classes.collect();
+    let promises_delays = !admission.params().delays.is_none();
+    let delay_classes: Vec<DelayClassUse> = classes.filter(|_| promises_delays).collect();
     let slices = state.of_slices();
     let promised: Vec<_> = slices
         .classes_in_use()
@@ -67,6 +68,7 @@ fn direction(announced: &LinkDirection, state: &DirectionState) -> LinkDirection
     let sum = |of: fn(&ClassReserved) -> u64| promised.iter().map(of).sum();
     let left = |admission: &Admission| admission.rate_left().bits_per_second();
     LinkDirectionRecord {
+        admission: announced.admission,
         rate_bps: announced.rate_bps,
         counts: announced.counts,
         slices_count: announced.slices_count,

@@ -229,6 +229,7 @@ pub fn ask_with(
 /// 100 Mbit/s in both directions, frames of 1522 B, delays of 10 us to 100 ms.
 pub fn link(name: &str) -> LinkAnnouncement {
     let direction = LinkDirection {
+        admission: slicewise_api::AdmissionRule::default(),
         rate_bps: 100_000_000,
         counts: Counts::L2,
         slices_count: Counts::L2,
