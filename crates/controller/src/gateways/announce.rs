@@ -30,7 +30,7 @@ pub(crate) async fn announce(
     for link in &announcement.links {
         match before.remove(&link.name) {
             Some(known) if known == *link => {}
-            Some(_) => change(tx, gateway, link).await?,
+            Some(known) => change(tx, gateway, &known, link).await?,
             None => add(tx, gateway, link).await?,
         }
     }
@@ -162,12 +162,27 @@ async fn remove(tx: &mut Tx, link: &str) -> Result<(), Failed> {
 }
 
 /// Count every slice of the link anew, with the delays that it was promised and that its gateway has in force.
-async fn change(tx: &mut Tx, gateway: &str, link: &LinkAnnouncement) -> Result<(), Failed> {
+async fn change(
+    tx: &mut Tx,
+    gateway: &str,
+    known: &LinkAnnouncement,
+    link: &LinkAnnouncement,
+) -> Result<(), Failed> {
     let mut capacity = Capacity::default();
     capacity.insert(link, gateway)?;
     let select = "SELECT s.*, h.delay_forward_ns, h.delay_backward_ns FROM slice_hops h JOIN slices s ON s.name = h.slice \
                   WHERE h.link = $1 ORDER BY s.name";
     let rows = tx.rows(select, values![link.name]).await?;
+    let rules = |link: &LinkAnnouncement| link.ways().map(|direction| direction.admission);
+    if let (Some(row), true) = (rows.first(), rules(known) != rules(link)) {
+        let slice = row.text("name")?;
+        let detail = format!(
+            "link `{}` is announced with another `admission`, but slice `{slice}` was admitted by the rule before: remove its slices \
+             first, or announce it as before",
+            link.name
+        );
+        return Err(Refusal::conflict(detail).into());
+    }
     for row in &rows {
         let stored = Stored::of(row)?;
         if link.classes.contains(&stored.slice.name) {

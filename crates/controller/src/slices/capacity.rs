@@ -1,6 +1,6 @@
 //! The capacity of links: sums for each direction and delay, and the admission test on them.
 
-use super::delay_choice::{HopDelays, delay_choices, requests};
+use super::delay_choice::{HopDelays, delay_choices, is_promised, requests};
 use super::stored::{Hop, wrong_sums};
 use crate::sql::{RowExt, Sql, ToValue, values};
 use slicewise_api::{
@@ -228,6 +228,10 @@ impl Capacity {
                     continue;
                 };
                 let had = before.and_then(|before| before.terms(way));
+                if params.delays.is_none() {
+                    check_metered(terms, name)
+                        .map_err(|invalid| invalid.within(&format!("/{way}")))?;
+                }
                 let frame = params.largest_frame.bytes();
                 if let Some(bytes) = burst(terms)
                     && had.and_then(burst) != Some(bytes)
@@ -476,13 +480,36 @@ impl Capacity {
 /// Bounds from end to end of a slice that has these delays on the links of its path: D + δ of each.
 ///
 /// The sum holds although frames are shaped anew at each link, because every link of the path shapes all packets of the slice to
-/// the same rate and burst, wherever they join (docs/mechanisms/guaranteed-bound.md, step 9).
+/// the same rate and burst, wherever they join (docs/mechanisms/guaranteed-bound.md, step 9). A link that promises no delay has zero, and then
+/// the path has no bound.
 pub(crate) fn bounds(delays: &[HopDelays]) -> Bounds {
     let sum = |way| {
-        let own = delays.iter().map(|own| Some(own[way]?.nanos()));
+        let own = delays
+            .iter()
+            .map(|own| Some(own[way].filter(is_promised)?.nanos()));
         own.reduce(|sum, delay| Some(sum?.saturating_add(delay?)))?
     };
     BothWays::from_fn(sum).into()
+}
+
+/// Tests the terms of a slice on a link whose gateway meters slices.
+fn check_metered(terms: &Terms, link: &str) -> Result<(), Invalid> {
+    let meters = format!("the gateway of link `{link}` meters slices (P4-TINS)");
+    let (at, problem) = if terms.guarantee.is_none() {
+        let problem = format!("{meters}: state a guaranteed rate and its burst");
+        ("/guarantee", problem)
+    } else if terms.weight != Terms::default().weight {
+        let problem = format!(
+            "{meters}, and what exceeds guarantees is shared by queue: leave the weight out"
+        );
+        ("/weight", problem)
+    } else if !terms.flows.is_default() {
+        let problem = format!("{meters}, and does not tell their flows apart: leave `flows` out");
+        ("/flows", problem)
+    } else {
+        return Ok(());
+    };
+    Err(Invalid::new(at, problem))
 }
 
 /// Returns true if a guarantee is no more than another one.

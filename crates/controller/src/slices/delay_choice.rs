@@ -7,6 +7,11 @@ use slicewise_units::{BothWays, Duration, Way};
 /// Delays of a slice on one link; `None` without a guarantee.
 pub(crate) type HopDelays = BothWays<Option<Duration>>;
 
+/// Returns true if a delay is promised: zero is that of a link that promises none.
+pub(super) fn is_promised(delay: &Duration) -> bool {
+    *delay > Duration::ZERO
+}
+
 /// Returns why a slice has its delays; `ranges` are those of the links of its path.
 pub(crate) fn delay_choices(
     slice: &Slice,
@@ -24,7 +29,7 @@ pub(crate) fn delay_choices(
             links_ns: Vec::with_capacity(delays.len()),
         };
         for (delays, ranges) in delays.iter().zip(ranges) {
-            let (given, range) = (delays[way]?, ranges[way]);
+            let (given, range) = (delays[way].filter(is_promised)?, ranges[way]);
             choice.links_ns.push(given.nanos());
             let default = request.default_delay(range).nanos();
             choice.default_ns = choice.default_ns.saturating_add(default);

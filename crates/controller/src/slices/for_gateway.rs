@@ -1,6 +1,6 @@
 //! Slices as gateways carry them out.
 
-use super::delay_choice::HopDelays;
+use super::delay_choice::{HopDelays, is_promised};
 use slicewise_api::{GatewaySlice, GatewayTerms, Guarantee, Match, Slice, Terms};
 use slicewise_units::{BothWays, Duration};
 
@@ -19,7 +19,7 @@ pub(crate) fn gateway_slice(
     let ways = slice.ways().zip(delays).zip(matches);
     let terms = ways.map(|((terms, delay), matches)| {
         let guarantee = |guarantee| Guarantee {
-            delay_ns: delay.map(Duration::nanos),
+            delay_ns: delay.filter(is_promised).map(Duration::nanos),
             ..guarantee
         };
         terms.as_ref().map(|terms| GatewayTerms {

@@ -21,6 +21,7 @@ mod postgres_killed;
 mod problems;
 mod promises;
 mod purge;
+mod rates_only;
 mod rogue_gateway;
 mod rules;
 mod scale;
