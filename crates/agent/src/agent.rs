@@ -3,7 +3,7 @@
 use crate::counters::{self, Counters};
 use crate::decisions::Decisions;
 use crate::mailbox::Mailbox;
-use crate::reconcile::Reconciler;
+use crate::reconcile::{Metered, Reconcile, Reconciler};
 use crate::refusals::RefusalLog;
 use crate::session::{self, AgentParams, Announcement, Event, Followed};
 use crate::store::{Opened, Record, StateError, Store};
@@ -40,7 +40,7 @@ pub struct Agent {
     after: u64,
     /// The slices that are refused, as the disk has them.
     refused: BTreeSet<String>,
-    reconciler: Reconciler,
+    reconciler: Box<dyn Reconcile>,
 }
 
 /// An agent, and what it is told.
@@ -66,10 +66,17 @@ impl Agent {
             let path = params.state.display();
             log::warn("state", &[("path", &path), ("problem", &warning)]);
         }
+        let (after, refused) = (kept.generation, kept.refused.clone());
+        let (link, both) = (&params.link, directions.clone());
+        let reconciler: Box<dyn Reconcile> =
+            match both.iter().all(|of| terms::is_metered(&of.policy)) {
+                true => Box::new(Metered::new(link, both, kept)),
+                false => Box::new(Reconciler::new(link, both, kept)),
+            };
         Ok(Self {
-            after: kept.generation,
-            refused: kept.refused.clone(),
-            reconciler: Reconciler::new(&params.link, directions.clone(), kept),
+            after,
+            refused,
+            reconciler,
             params,
             directions,
             store,
@@ -160,10 +167,7 @@ impl Agent {
 
 impl ControlSlices for Connected {
     fn restore(&mut self, engine: &mut Engine, now: Instant) {
-        let reconciler = &mut self.agent.reconciler;
-        while let Some(change) = reconciler.poll_change(now) {
-            reconciler.on_changed(engine.change_slice(change, now), now);
-        }
+        self.agent.reconciler.restore(engine, now);
     }
 
     fn run(self: Box<Self>, control: Control) {
@@ -191,7 +195,7 @@ fn announcement(
 /// The state of the thread that decides.
 struct Deciding<'a> {
     control: &'a Control,
-    reconciler: Reconciler,
+    reconciler: Box<dyn Reconcile>,
     store: Store,
     /// Records that are not on the disk yet.
     unwritten: Vec<Record>,
@@ -294,10 +298,6 @@ impl Deciding<'_> {
 
     fn on_answer(&mut self, answer: Answer) -> Result<(), Ended> {
         match answer {
-            Answer::Changed(outcome) => self.reconciler.on_changed(outcome, time::now()),
-            Answer::Gone(gone) => self
-                .reconciler
-                .on_gone(gone.direction, &gone.counters.class),
             Answer::Counted(counted) => {
                 let (way, next) = (counted.direction, counted.next);
                 let reconciler = &self.reconciler;
@@ -318,7 +318,6 @@ impl Deciding<'_> {
                 }
             }
             Answer::Flows(flows) => self.report(flows),
-            Answer::Basis(_) | Answer::Committed(_) => {}
             Answer::Reloaded(directions) => {
                 match announcement(&self.link, &directions) {
                     Ok(announced) => self.announced.set(announced),
@@ -326,6 +325,7 @@ impl Deciding<'_> {
                 }
                 self.reconciler.on_reloaded(*directions);
             }
+            other => self.reconciler.on_answer(other, time::now()),
         }
         // Answers make room for further questions.
         self.ask_for_changes()
@@ -334,8 +334,8 @@ impl Deciding<'_> {
     /// Ask the data plane for the changes that are next.
     fn ask_for_changes(&mut self) -> Result<(), Ended> {
         let now = time::now();
-        while let Some(change) = self.reconciler.poll_change(now) {
-            self.control.request(Request::Change(Box::new(change)))?;
+        while let Some(request) = self.reconciler.poll_request(self.is_counting, now) {
+            self.control.request(request)?;
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
 //! Slices and links in the words of the API, and in those of the data plane.
 
 use slicewise_api::{
-    Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement, LinkDirection,
-    MATCHES_MAX, Match, check_name, class_map,
+    AdmissionRule, Counts, ElephantTerms, FlowTerms, GatewayTerms, Guarantee, LinkAnnouncement,
+    LinkDirection, MATCHES_MAX, Match, Protocol, check_name, class_map,
 };
 use slicewise_dataplane::{Conditioning, NewSlice, SliceFlows};
 use slicewise_live::DirectionParams;
 use slicewise_model::{
-    BurstSpec, CLASS_DEFAULT, ClassMap, CoDelParams, Detector, ElephantsParams, FlowQueueParams,
-    FlowsParams, GuaranteedParams, MatchMode, MaximumSpec, PolicyParams, PriorityLevels, RateSpec,
-    SliceParams,
+    BurstSpec, CLASS_DEFAULT, ClassMap, ClassParams, CoDelParams, Detector, ElephantsParams,
+    FlowQueueParams, FlowsParams, GuaranteedParams, GuaranteedSpec, MatchMode, MaximumSpec,
+    MeteredParams, PolicyParams, PriorityLevels, Rate, RateSpec, SliceParams,
 };
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::BTreeSet;
@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 /// Why the policy of a direction takes no slices.
 const NO_SLICES: &str =
     "the policy of this direction has no slices: its discipline is not `guaranteed`";
+/// Number of UDP among IP protocols.
+const UDP: u8 = 17;
 
 /// Queues of the flows of a slice, with numbers as in RFC 8290 (section 5.2), but for the target: that of a queue that drops
 /// nothing for its delay, so that what conforms to the guarantee is not lost.
@@ -63,11 +65,19 @@ fn classes(directions: &[DirectionParams; 2]) -> Vec<String> {
     BTreeSet::from_iter(classes).into_iter().collect()
 }
 
+/// Returns whether slices of a controller are meters of the policy: all of them change in one commit.
+pub(crate) fn is_metered(policy: &PolicyParams) -> bool {
+    policy.check_metered().is_ok()
+}
+
 fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
+    if is_metered(&params.policy) {
+        return Ok(metered_direction(params));
+    }
     let common = common(params)?;
     let buffer = params.policy.links.first().and_then(|link| link.buffer);
     Ok(LinkDirection {
-        admission: slicewise_api::AdmissionRule::default(),
+        admission: AdmissionRule::DelayBounds,
         rate_bps: params.link.rate.bits_per_second(),
         counts: Counts::from(params.link.accounting.layer),
         slices_count: Counts::from(common.accounting.layer),
@@ -77,6 +87,32 @@ fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
         longest_delay_ns: common.delays.longest().nanos(),
         reserved: reserved(&params.policy),
     })
+}
+
+/// A direction whose slices are metered. They count what the link does, so that rates add up to its rate.
+fn metered_direction(params: &DirectionParams) -> LinkDirection {
+    let Rate { rate, accounting } = params.link;
+    let spec = GuaranteedSpec {
+        accounting,
+        ..GuaranteedSpec::default()
+    };
+    let own = params.policy.committed_before_slices();
+    let reserved = own.map(|(rate, burst)| Guarantee {
+        rate_bps: rate.rate.bits_per_second(),
+        burst_bytes: burst.max(spec.largest_frame()).bytes(),
+        ..Guarantee::default()
+    });
+    LinkDirection {
+        admission: AdmissionRule::SumOfRates,
+        rate_bps: rate.bits_per_second(),
+        counts: Counts::from(accounting.layer),
+        slices_count: Counts::from(accounting.layer),
+        largest_frame_bytes: spec.largest_frame().bytes(),
+        buffer_bytes: None,
+        shortest_delay_ns: 0,
+        longest_delay_ns: 0,
+        reserved: reserved.collect(),
+    }
 }
 
 /// Guarantees of the classes of a policy, which the controller must not promise again.
@@ -168,6 +204,44 @@ pub(crate) fn slice_params(
         common(params)?,
         params.link.rate,
     )
+}
+
+/// A slice of a direction that meters slices, as a class.
+///
+/// # Errors
+/// If the terms are not valid.
+pub(crate) fn metered_class(
+    name: &str,
+    terms: &GatewayTerms,
+    params: &DirectionParams,
+) -> Result<ClassParams, String> {
+    let guarantee = terms.guarantee.as_ref();
+    let guarantee = guarantee.ok_or("it has no guaranteed rate, which this gateway needs")?;
+    let rate = |bps| Rate {
+        rate: BitRate::new(bps),
+        accounting: params.link.accounting,
+    };
+    let cir = rate(guarantee.rate_bps);
+    // Without a maximum, the link limits it.
+    let maximum = terms.maximum.as_ref();
+    let pir = maximum.map_or(params.link, |maximum| rate(maximum.rate_bps));
+    let pbs = maximum.map_or(guarantee.burst_bytes, |maximum| maximum.burst_bytes);
+    if pir.rate < cir.rate {
+        let (cir, pir) = (cir.rate, pir.rate);
+        return Err(format!(
+            "its maximum, {pir}, is less than its guaranteed rate, {cir}"
+        ));
+    }
+    let is_udp = |packets: &Match| packets.protocol.map(Protocol::number) == Some(UDP);
+    let metered = MeteredParams {
+        cir,
+        cbs: ByteCount::new(guarantee.burst_bytes),
+        pir,
+        pbs: ByteCount::new(pbs),
+        is_udp: terms.matches.iter().all(is_udp),
+    };
+    let matches = matches(name, &terms.matches)?;
+    Ok(params.policy.metered_class(matches, metered))
 }
 
 /// Returns what is done about the flows of a slice of a direction.

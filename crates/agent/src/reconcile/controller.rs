@@ -12,6 +12,7 @@ impl Reconciler {
     /// # Errors
     /// If it cannot be of a controller; nothing is changed then.
     pub(crate) fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
+        check(&desired, self.reached)?;
         let Desired {
             generation,
             snapshot,
@@ -20,18 +21,8 @@ impl Reconciler {
             changes,
             store: _,
         } = desired;
-        if i64::try_from(generation).is_err() {
-            return Err(format!("{generation} is not a generation"));
-        }
-        check(snapshot.as_deref(), [&draining, &purge], &changes)?;
         let mut records = Vec::new();
         let Some(snapshot) = snapshot else {
-            if generation < self.reached {
-                return Err(format!(
-                    "it answers with generation {generation} after {} without saying what is in force",
-                    self.reached
-                ));
-            }
             if generation == self.reached && changes.is_empty() {
                 return Ok(records);
             }
@@ -154,21 +145,27 @@ impl Reconciler {
     }
 }
 
-/// Names must be such as the controller gives.
-fn check(
-    snapshot: Option<&[GatewaySlice]>,
-    others: [&[String]; 2],
-    changes: &[GatewayChange],
-) -> Result<(), String> {
-    let snapshot = snapshot.unwrap_or_default().iter();
-    let changed = changes.iter().map(|change| match change {
+/// Checks an answer after generation `reached`. Names must be such as the controller gives.
+pub(super) fn check(desired: &Desired, reached: u64) -> Result<(), String> {
+    let generation = desired.generation;
+    if i64::try_from(generation).is_err() {
+        return Err(format!("{generation} is not a generation"));
+    }
+    let snapshot = desired.snapshot.iter().flatten();
+    let changed = desired.changes.iter().map(|change| match change {
         GatewayChange::Put(slice) => slice.name.as_str(),
         GatewayChange::Remove(name) => name.as_str(),
     });
     let names = snapshot.map(|slice| slice.name.as_str());
+    let others = [&desired.draining, &desired.purge];
     let names = names.chain(others.into_iter().flatten().map(String::as_str));
     for name in names.chain(changed) {
         check_name(name, "/name").map_err(|invalid| invalid.to_string())?;
+    }
+    if desired.snapshot.is_none() && generation < reached {
+        return Err(format!(
+            "it answers with generation {generation} after {reached} without saying what is in force"
+        ));
     }
     Ok(())
 }

@@ -6,7 +6,12 @@
 //! removal whose frames leave.
 
 mod controller;
+mod metered;
 mod slice;
+mod strategy;
+
+pub(crate) use metered::Metered;
+pub(crate) use strategy::Reconcile;
 
 /// Why a slice is refused, without the name of another slice, and that one.
 type Reason = (String, Option<String>);

@@ -1,0 +1,121 @@
+//! Common interface of the ways in which slices get in force: one after the other, or all in one commit.
+
+use super::Reconciler;
+use crate::store::{Kept, Record};
+use slicewise_api::{Acknowledgement, Desired, FlowTerms};
+use slicewise_live::DirectionParams;
+use slicewise_live::engine::Engine;
+use slicewise_live::gateway::{Answer, Request};
+use slicewise_units::{Instant, Way};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+/// Brings what is in force in line with what the controller wants, without a clock or I/O.
+pub(crate) trait Reconcile: Debug + Send {
+    /// Takes what the controller answered. Returns the records that keep it.
+    fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String>;
+
+    /// Returns what is wanted, as it is to be kept.
+    fn kept(&self) -> Kept;
+
+    /// Returns what the controller may know.
+    fn acknowledgement(&self) -> Acknowledgement;
+
+    /// Notes that the controller knows this. Returns the records that keep it.
+    fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record>;
+
+    /// Returns the newest generation that was taken.
+    fn reached(&self) -> u64;
+
+    /// Returns the names of slices that are known as refused.
+    fn refused(&self) -> &BTreeSet<String>;
+
+    /// Returns the number of slices that cannot be put in force.
+    fn refused_now(&self) -> u64;
+
+    /// Returns whether a slice is in force.
+    fn is_in_force(&self, name: &str) -> bool;
+
+    /// Returns the terms in force for the flows of a slice in a direction.
+    fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms>;
+
+    /// Notes that another configuration of the gateway is in force.
+    fn on_reloaded(&mut self, directions: [DirectionParams; 2]);
+
+    /// Puts in force what is kept, before anything is forwarded.
+    fn restore(&mut self, engine: &mut Engine, now: Instant);
+
+    /// Returns when to poll again, if nothing happens before.
+    fn poll_at(&self) -> Option<Instant>;
+
+    /// Returns the next request to the forwarding thread. While classes are being counted, they keep their numbers.
+    fn poll_request(&mut self, is_counting: bool, now: Instant) -> Option<Request>;
+
+    /// Takes an answer of the forwarding thread.
+    fn on_answer(&mut self, answer: Answer, now: Instant);
+}
+
+impl Reconcile for Reconciler {
+    fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
+        self.take(desired)
+    }
+
+    fn kept(&self) -> Kept {
+        self.kept()
+    }
+
+    fn acknowledgement(&self) -> Acknowledgement {
+        self.acknowledgement()
+    }
+
+    fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
+        self.on_acknowledged(acknowledgement)
+    }
+
+    fn reached(&self) -> u64 {
+        self.reached()
+    }
+
+    fn refused(&self) -> &BTreeSet<String> {
+        self.refused()
+    }
+
+    fn refused_now(&self) -> u64 {
+        self.refused_now()
+    }
+
+    fn is_in_force(&self, name: &str) -> bool {
+        self.is_in_force(name)
+    }
+
+    fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms> {
+        self.flows_in_force(name, way)
+    }
+
+    fn on_reloaded(&mut self, directions: [DirectionParams; 2]) {
+        self.on_reloaded(directions);
+    }
+
+    fn restore(&mut self, engine: &mut Engine, now: Instant) {
+        while let Some(change) = self.poll_change(now) {
+            self.on_changed(engine.change_slice(change, now), now);
+        }
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.poll_at()
+    }
+
+    fn poll_request(&mut self, _: bool, now: Instant) -> Option<Request> {
+        let change = self.poll_change(now)?;
+        Some(Request::Change(Box::new(change)))
+    }
+
+    fn on_answer(&mut self, answer: Answer, now: Instant) {
+        match answer {
+            Answer::Changed(outcome) => self.on_changed(outcome, now),
+            Answer::Gone(gone) => self.on_gone(gone.direction, &gone.counters.class),
+            _ => {}
+        }
+    }
+}
