@@ -9,6 +9,7 @@ use crate::{noteln, outln};
 use slicewise_agent::{Agent, AgentParams};
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
 use slicewise_live::{DirectionParams, EngineParams};
+use slicewise_model::Discipline;
 use slicewise_study::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayPacketIo, Pacing,
 };
@@ -53,10 +54,15 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         busy_poll: options.busy_poll,
         keep_awake: options.keep_awake,
     };
+    let kinds = disciplines(&params);
     let mut reload = || {
         let (params, other) = load().map_err(|failure| failure.to_string())?;
         if other != controller {
             return Err("changing `controller` requires a restart".to_owned());
+        }
+        if controller.is_some() && disciplines(&params) != kinds {
+            let problem = "changing the discipline under a controller requires a restart";
+            return Err(problem.to_owned());
         }
         Ok(params)
     };
@@ -129,6 +135,10 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
         memory_bytes: DEFAULT_MEMORY.bytes(),
         metrics_port: (metrics_port > 0).then_some(metrics_port),
     })
+}
+
+fn disciplines(params: &GatewayParams) -> [Discipline; 2] {
+    params.directions.each_ref().map(|of| of.policy.discipline)
 }
 
 fn params(config: GatewayConfig) -> GatewayParams {

@@ -122,12 +122,22 @@ impl Checker<'_> {
         spec: &Placed<ControllerSpec>,
         policies: [Option<&PolicyParams>; 2],
     ) -> Option<GatewayController> {
-        for policy in policies.into_iter().flatten() {
-            if policy.discipline != Discipline::Guaranteed {
-                problem!(self.problems, spec.span => "slices of a controller need `discipline: guaranteed` in the policy of \
-                    both directions");
-                return None;
-            }
+        let policies = policies.into_iter().flatten();
+        let found: Vec<_> = policies
+            .map(|policy| match policy.discipline {
+                Discipline::Guaranteed => Ok(true),
+                _ => policy.check_metered().map(|()| false),
+            })
+            .collect();
+        if let Some(Err(problem)) = found.iter().find(|found| found.is_err()) {
+            problem!(self.problems, spec.span => "slices of a controller need `discipline: guaranteed` in the policy of both directions, \
+                or the data plane of P4-TINS: this policy is neither, because {problem}"; "docs/mechanisms/metered-slices.md has an example of the latter");
+            return None;
+        }
+        if found.windows(2).any(|both| both[0] != both[1]) {
+            problem!(self.problems, spec.span => "slices of a controller need the same kind of policy in both directions: \
+                `discipline: guaranteed`, or the data plane of P4-TINS");
+            return None;
         }
         let controller = &spec.value;
         let url = controller.url.as_ref();

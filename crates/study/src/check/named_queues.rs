@@ -116,9 +116,10 @@ impl Checker<'_> {
     }
 
     /// A queue that nothing uses is no mistake: a switch has its queues whether frames wait there or not, and the classes
-    /// of a later phase may use it. Without phases another name is probably meant.
+    /// of a later phase, or slices of a controller, may use it. Otherwise another name is probably meant.
     fn warn_of_unused(&mut self, unused: &BTreeMap<&str, Span>) {
-        if !self.entries_at(&["timeline", "changes"]).is_empty() {
+        let later = [&["timeline", "changes"][..], &["controller"]];
+        if later.iter().any(|path| !self.entries_at(path).is_empty()) {
             return;
         }
         for (name, span) in unused {

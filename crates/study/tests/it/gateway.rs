@@ -258,7 +258,42 @@ fn what_is_wrong_with_a_controller_is_told() {
     gateway.yaml:7:9 `Up link`: `Up link` is no name that a link can have at a controller: expected 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and a letter or digit first
     ");
     insta::assert_snapshot!(wrong("  state: slices.state\n", ""), @"gateway.yaml:4:1 `controller`: `state` is missing");
-    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", "{none: true}"), @"gateway.yaml:4:1 `controller`: slices of a controller need `discipline: guaranteed` in the policy of both directions");
+    insta::assert_snapshot!(wrong("{discipline: guaranteed, classes: []}", "{none: true}"), @"gateway.yaml:4:1 `controller`: slices of a controller need `discipline: guaranteed` in the policy of both directions, or the data plane of P4-TINS: this policy is neither, because its discipline is not `deficit_round_robin`; help: docs/mechanisms/metered-slices.md has an example of the latter");
+}
+
+#[test]
+fn slices_of_a_controller_may_be_meters() {
+    const METERED: &str = "{discipline: deficit_round_robin, queues: [{name: high, priority: 1}, {name: udp}, {name: sliced-tcp}], \
+        classes: [{name: class-default, queue: udp}]}";
+    let with =
+        |policy: &str| parse(&CONTROLLED.replace("{discipline: guaranteed, classes: []}", policy));
+    let config = with(METERED).unwrap();
+    assert_eq!(config.warnings.count(), 0, "slices will use the queues");
+    config.directions[1].policy.check_metered().unwrap();
+    let wrong = |from: &str, to: &str| with(&METERED.replace(from, to)).unwrap_err();
+    let both = [
+        wrong("sliced-tcp", "other"),
+        wrong(", priority: 1", ""),
+        wrong("queue: udp", "queue: high"),
+        wrong("queue: udp", "queue: udp, police: 1 Mbit/s"),
+        with(&format!(
+            "{METERED}\nbackward: {{policy: {{discipline: guaranteed, classes: []}}}}"
+        ))
+        .unwrap_err(),
+    ];
+    let because = both.map(|text| {
+        text.replace(
+            "slices of a controller need `discipline: guaranteed` in the policy of both directions",
+            "…",
+        )
+    });
+    insta::assert_snapshot!(because.join("\n"), @"
+    gateway.yaml:4:1 `controller`: …, or the data plane of P4-TINS: this policy is neither, because it has no queue `sliced-tcp` without a priority; help: docs/mechanisms/metered-slices.md has an example of the latter
+    gateway.yaml:4:1 `controller`: …, or the data plane of P4-TINS: this policy is neither, because it has no queue `high` with a priority; help: docs/mechanisms/metered-slices.md has an example of the latter
+    gateway.yaml:4:1 `controller`: …, or the data plane of P4-TINS: this policy is neither, because class `class-default` does not wait in a queue without a priority, or has a meter of its own; help: docs/mechanisms/metered-slices.md has an example of the latter
+    gateway.yaml:4:1 `controller`: …, or the data plane of P4-TINS: this policy is neither, because class `class-default` does not wait in a queue without a priority, or has a meter of its own; help: docs/mechanisms/metered-slices.md has an example of the latter
+    gateway.yaml:5:1 `controller`: slices of a controller need the same kind of policy in both directions: `discipline: guaranteed`, or the data plane of P4-TINS
+    ");
 }
 
 #[test]
