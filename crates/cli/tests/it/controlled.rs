@@ -2,6 +2,7 @@
 //! says so and passes where they are missing.
 
 mod partitioned;
+mod published;
 
 use crate::support::{Sandbox, is_installed};
 use serde_json::{Value, json};
