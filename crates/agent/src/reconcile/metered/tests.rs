@@ -143,7 +143,7 @@ impl World {
             frame.extend(vlan.to_be_bytes());
             frame.extend([0x88, 0xb5]);
             frame.extend(self.number.to_be_bytes());
-            frame.resize(FRAME as usize, 0);
+            frame.resize(usize::try_from(FRAME).unwrap(), 0);
             self.ports[0].arrive(frame);
             self.number += 1;
         }
@@ -264,7 +264,7 @@ fn frames_keep_their_order_whatever_comes_and_goes_and_none_is_lost() {
         let arrive = |world: &mut World| [1, 2, 3].map(|vlan| world.arrive(vlan, 4));
         arrive(&mut world);
         let (index, step) = (generation % 3, generation % 4);
-        let (name, vlan) = (["a", "b", "c"][index as usize], 1 + index as u16);
+        let (name, vlan) = [("a", 1), ("b", 2), ("c", 3)][usize::try_from(index).unwrap()];
         let change = match step {
             3 => remove(name),
             _ => put(name, vlan, (2 + step % 2, 1_000)),
