@@ -7,7 +7,7 @@
 //! 3. [`summary`] estimates each cell over repetitions, [`verdict`] judges each policy, and
 //!    [`published`] compares published figures with ours.
 //!
-//! The underlying statistics are independent: [`estimate`], [`compare`], [`ks`], [`mser`], [`pooled`], [`projection`]. No function here returns NaN or panics on any record it accepts.
+//! The underlying statistics are independent: [`estimate`], [`compare`], [`fit`], [`ks`], [`mser`], [`pooled`], [`projection`]. No function here returns NaN or panics on any record it accepts.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -22,6 +22,7 @@ pub mod description;
 pub mod distribution;
 pub mod estimate;
 mod figures;
+pub mod fit;
 pub mod flow;
 pub mod flow_delays;
 pub mod growth;
