@@ -5,6 +5,7 @@
 
 use crate::backend::{self, BackendInfo, BackendKind};
 use crate::objective::Objective;
+use crate::plot::PlotDescription;
 use crate::quantity::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,6 +65,12 @@ pub struct StudyDescription {
     pub margins: Margins,
     /// Published figures to compare ours with.
     pub published: Vec<PublishedFigure>,
+    /// Name of the case of its file; `None` where the file holds one study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub case: Option<String>,
+    /// Figures that the file declares and that draw this study.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<PlotDescription>,
 }
 
 impl StudyDescription {

@@ -5,7 +5,7 @@
 //! 1. [`collect`] turns the packets of one run into a [`record::RunRecord`], in constant memory;
 //! 2. [`summary::SummaryBuilder`] keeps the scalars of many records, in [`observations`];
 //! 3. [`summary`] estimates each cell over repetitions, [`verdict`] judges each policy, and
-//!    [`published`] compares published figures with ours.
+//!    [`published`] compares published figures with ours, [`plotted`] has the values of declared figures.
 //!
 //! The underlying statistics are independent: [`estimate`], [`compare`], [`fit`], [`ks`], [`mser`], [`pooled`], [`projection`]. No function here returns NaN or panics on any record it accepts.
 
@@ -35,6 +35,8 @@ pub mod observations;
 pub mod opportunity;
 pub mod path;
 pub mod phase;
+pub mod plot;
+pub mod plotted;
 pub mod pooled;
 pub mod prediction;
 pub mod projection;

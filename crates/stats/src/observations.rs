@@ -11,11 +11,12 @@ use crate::backend::BackendKind;
 use crate::description::{SliceDescription, StudyDescription};
 use crate::flow::FlowRecord;
 use crate::growth::DelayGrowth;
-use crate::loss_episodes::LossEpisodes;
+use crate::loss_episodes::{LossEpisodes, loss_episodes};
 use crate::mser;
 use crate::objective::DelayLimit;
 pub use crate::observation::{RunObservation, SliceObservation};
 use crate::opportunity;
+use crate::plot::PlotX;
 use crate::projection::Projection;
 use crate::quantity::Quantity;
 use crate::record::{DelayFigures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord};
@@ -322,6 +323,11 @@ fn observe(
             })
             .filter(|intervals| intervals.all > 0),
         loss_episodes: LossEpisodes::of(&slice.series, record.bin_ns),
+        each_loss_episode: if needs_episodes(study, &slice.slice) {
+            loss_episodes(&slice.series, record.bin_ns)
+        } else {
+            Vec::new()
+        },
         iat: IatFigures {
             cdf: if keeps_cdf {
                 iat.cdf.clone()
@@ -424,6 +430,14 @@ fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
         figure.metric.quantity == Quantity::IatKolmogorovSmirnov
             && names(&figure.policies, &key.policy)
             && names(&figure.scenarios, &key.scenario)
+    })
+}
+
+/// Returns true if a declared figure draws the distribution of a slice's loss episodes.
+fn needs_episodes(study: &StudyDescription, slice: &str) -> bool {
+    study.plots.iter().any(|plot| match &plot.x {
+        PlotX::Distribution(of) => of.slice == slice && of.of.percentiles().is_empty(),
+        _ => false,
     })
 }
 

@@ -218,6 +218,8 @@ quantities! {
         Of::Applications(|a| mean(a.requests?.latency.samples, a.requests?.latency.mean_ns));
     RequestLatencyP50 "request_latency_p50", Time, "median request latency",
         Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p50_ns));
+    RequestLatencyP90 "request_latency_p90", Time, "90th percentile of request latency",
+        Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p90_ns));
     RequestLatencyP99 "request_latency_p99", Time, "99th percentile of request latency",
         Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p99_ns));
     RequestLatencyP999 "request_latency_p999", Time, "99.9th percentile of request latency",
@@ -226,6 +228,8 @@ quantities! {
         Of::Applications(|a| mean(a.flows?.completion_time.samples, a.flows?.completion_time.mean_ns));
     CompletionTimeP50 "completion_time_p50", Time, "median completion time",
         Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p50_ns));
+    CompletionTimeP90 "completion_time_p90", Time, "90th percentile of completion time",
+        Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p90_ns));
     CompletionTimeP99 "completion_time_p99", Time, "99th percentile of completion time",
         Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p99_ns));
     QualityMean "quality_mean", Number("quality"), "mean quality of video", Of::Applications(|a| of_video(a, a.video?.quality_mean));

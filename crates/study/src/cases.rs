@@ -7,11 +7,12 @@ use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
 use crate::problem;
 use crate::study::Study;
+use slicewise_stats::description::number_and_unit;
 
 /// Most cases of a file.
 const MAX_CASES: usize = 256;
 /// Keys that belong to the file and not to a case.
-pub(crate) const OF_THE_FILE: [&str; 3] = ["extends", "name", "cases"];
+pub(crate) const OF_THE_FILE: [&str; 4] = ["extends", "name", "cases", "figures"];
 
 /// Contents of a study file.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,17 @@ impl Series {
 pub(crate) struct WrittenCase {
     pub(crate) name: Key,
     pub(crate) root: Node,
+    /// Its place on an axis of figures: a number with its unit.
+    pub(crate) x: Option<String>,
+}
+
+/// Contents of a file with cases.
+pub(crate) struct WrittenSeries {
+    /// Its title and other texts, without cases.
+    pub(crate) series: Series,
+    pub(crate) cases: Vec<WrittenCase>,
+    /// Figures over the cases.
+    pub(crate) figures: Option<(Key, Node)>,
 }
 
 /// Where a file has cases.
@@ -78,8 +90,10 @@ pub(crate) fn written(root: &Node) -> Option<(&Key, &Node)> {
 }
 
 /// Returns the settings common to all cases, and the tree of each; `None` where they cannot be read.
-pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, Vec<WrittenCase>)> {
+pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<WrittenSeries> {
     let entries = root.entries_mut()?;
+    let figures = entries.iter().position(|(key, _)| key.text == "figures");
+    let figures = figures.map(|index| entries.remove(index));
     let index = entries.iter().position(|(key, _)| key.text == "cases")?;
     let (key, cases) = entries.remove(index);
     let text = |setting: &str| {
@@ -106,7 +120,11 @@ pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<(Series, 
     let cases = cases
         .into_iter()
         .filter_map(|(key, over)| case(&root, &key, over, problems));
-    Some((series, cases.collect()))
+    Some(WrittenSeries {
+        series,
+        cases: cases.collect(),
+        figures,
+    })
 }
 
 /// The tree of one case.
@@ -121,6 +139,7 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
             return None;
         }
     };
+    let mut x = None;
     entries.retain(|(setting, node)| {
         if OF_THE_FILE.contains(&setting.text.as_str()) {
             problem!(problems, setting.span => "`{}` is said of the whole file, not of a case", setting.text);
@@ -128,6 +147,10 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
         }
         if setting.text == "without" {
             remove_keys(&mut base, node, problems);
+            return false;
+        }
+        if setting.text == "x" {
+            x = place(setting, node, problems);
             return false;
         }
         true
@@ -141,7 +164,19 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
     Some(WrittenCase {
         name: key.clone(),
         root,
+        x,
     })
+}
+
+/// Place of a case on an axis of figures.
+fn place(key: &Key, node: &Node, problems: &mut Problems) -> Option<String> {
+    let text = node.text().unwrap_or_default().trim();
+    let place = number_and_unit(text).filter(|(_, unit)| !unit.is_empty());
+    if place.is_none() {
+        problem!(problems, node.anchor(Some(key.span)) => "`{text}` is no number with a unit";
+            "write a number, then its quantity and unit: `0.75 of the link`");
+    }
+    place.map(|_| text.to_owned())
 }
 
 /// The name of the study that a case is. What is wrong with it is wrong where the name of the case is written.

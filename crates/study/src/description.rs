@@ -166,6 +166,8 @@ impl Study {
             phases: phases.collect(),
             margins: self.margins,
             published: self.published.clone(),
+            case: self.case.clone(),
+            plots: self.plots.clone(),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
-use crate::cases::{self, Series, StudyFile};
+use crate::cases::{self, Series, StudyFile, WrittenSeries};
 use crate::check::{
-    Checker, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, differ_in_more_than_case, timeline,
+    Checker, Drawable, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, differ_in_more_than_case,
+    figures, timeline,
 };
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
 use crate::file::{
-    self, Decode, Entry, FileError, Files, Folder, MAX_FILE_BYTES, Node, Problems, Sources, Span,
+    self, Decode, Entry, FileError, Files, Folder, Key, MAX_FILE_BYTES, Node, Problems, Sources,
+    Span,
 };
 use crate::from_ios::{INSTEAD_OF_STATISTICS, STATISTICS, is_ios, is_statistics};
 use crate::gateway::GatewayConfig;
@@ -17,6 +19,7 @@ use crate::misfit::Misfit;
 use crate::plan::{self, Plan};
 use crate::problem;
 use crate::study::Study;
+use slicewise_stats::plot::PlotDescription;
 use std::path::Path;
 
 /// As the message says that refuses more.
@@ -190,7 +193,12 @@ impl<'a> Reading<'a> {
                 study";
                 "choose a case (`--case NAME`), where the command has that option");
         }
-        let study = root.and_then(|root| self.study_with_phases(root));
+        let figures = (root.as_ref()).and_then(|root| root.entry("figures"));
+        let figures = figures.map(|(key, node)| (key.clone(), node.clone()));
+        let mut study = root.and_then(|root| self.study_with_phases(root));
+        if let (Some(study), Some(figures)) = (&mut study, figures) {
+            study.plots = self.figures(&figures, &[Drawable { study, x: None }]);
+        }
         let (study, warnings) = self.outcome(study)?;
         Ok(Study { warnings, ..study })
     }
@@ -208,11 +216,16 @@ impl<'a> Reading<'a> {
 
     /// Every case as a study of its own.
     fn series(&mut self, root: Node) -> Option<Series> {
-        let (mut series, cases) = cases::split(root, &mut self.problems)?;
+        let WrittenSeries {
+            mut series,
+            cases,
+            figures,
+        } = cases::split(root, &mut self.problems)?;
         let names = cases
             .iter()
             .map(|case| (case.name.text.as_str(), case.name.span));
         differ_in_more_than_case(names, &mut self.problems);
+        let mut places = Vec::new();
         for case in cases {
             self.problems.enter("case", &case.name.text);
             let study = self.study_with_phases(case.root);
@@ -220,8 +233,38 @@ impl<'a> Reading<'a> {
             series
                 .cases
                 .extend(study.map(|study| study.of_case(&case.name.text)));
+            places.push(case.x);
+        }
+        // A case that cannot be read may be the one that a figure names.
+        if let (Some(figures), true) = (figures, self.problems.is_empty()) {
+            let cases = series.cases.iter().zip(&places);
+            let drawable = |(study, x)| Drawable {
+                study,
+                x: Option::as_deref(x),
+            };
+            let drawable: Vec<Drawable<'_>> = cases.map(drawable).collect();
+            let plots = self.figures(&figures, &drawable);
+            for study in &mut series.cases {
+                let own = plots
+                    .iter()
+                    .filter(|plot| plot.has_case(study.case.as_deref()));
+                study.plots = own.cloned().collect();
+            }
         }
         Some(series)
+    }
+
+    /// The figures of a file with these studies.
+    fn figures(
+        &mut self,
+        (key, node): &(Key, Node),
+        studies: &[Drawable<'_>],
+    ) -> Vec<PlotDescription> {
+        let key = Some(key.span);
+        let specs = Decode::decode(Entry { node, key }, &mut self.problems);
+        specs.map_or_else(Vec::new, |specs| {
+            figures(&specs, studies, &mut self.problems)
+        })
     }
 
     /// The study, and as it is after each change of its timeline.

@@ -8,6 +8,7 @@ use crate::params::{
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec, Rate};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
+use slicewise_stats::plot::PlotDescription;
 use slicewise_stats::verdict::runs_to_hold;
 use slicewise_stats::words::{count, percent};
 use slicewise_units::Duration;
@@ -60,6 +61,8 @@ pub struct Study {
     pub(crate) is_resolution_declared: bool,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
+    /// Figures that its file declares and that draw it.
+    pub plots: Vec<PlotDescription>,
     /// The phases of every run, in order of time; empty where nothing changes during a run. The first is the study
     /// itself.
     pub phases: Vec<Phase>,

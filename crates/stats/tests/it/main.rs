@@ -20,6 +20,7 @@ mod objectives;
 mod objectives_of_applications;
 mod objectives_shown;
 mod phases;
+mod plots;
 mod predictions;
 mod published;
 mod reallocation;

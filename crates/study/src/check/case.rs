@@ -26,6 +26,8 @@ impl Decode for CaseSpec {
             .collect();
         let without = described("Settings of the file that this case does not take over.".into());
         properties.insert("without".to_owned(), without);
+        let x = described("Its place on an axis of `figures`: a number with its unit.".into());
+        properties.insert("x".to_owned(), x);
         json!({
             "type": ["object", "null"],
             "description": "Settings of a study, on top of those of the file.",

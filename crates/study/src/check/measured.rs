@@ -191,6 +191,8 @@ impl Checker<'_> {
             phases: Vec::new(),
             margins,
             published: Vec::new(),
+            case: None,
+            plots: Vec::new(),
         };
         Some(MeasuredStudy {
             description,

@@ -8,6 +8,7 @@ mod closed_loop;
 mod dpdk;
 mod early_detection;
 mod elephants;
+mod figures;
 mod flow_control;
 mod flows;
 mod foreign;
@@ -39,6 +40,7 @@ mod transport;
 mod unmodelled;
 
 pub(crate) use case::differ_in_more_than_case;
+pub(crate) use figures::{Drawable, FigureSpec, figures};
 pub(crate) use gateway::GatewaySpec;
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
@@ -161,6 +163,8 @@ settings! {
         margins: Option<Placed<MarginsSpec>>,
         /// Figures of the publication, to compare with ours.
         published: List<Placed<PublishedSpec>>,
+        /// Figures of the report over cases, scenarios and policies, or of quantities over each other, by name.
+        figures: Named<Placed<FigureSpec>>,
         /// Studies that share the settings of this file, by name: what each has on top of them. A list `without` names
         /// settings that a case does not take over.
         cases: Named<CaseSpec>,
@@ -433,6 +437,7 @@ impl<'a> Checker<'a> {
             margins,
             is_resolution_declared,
             published,
+            plots: Vec::new(),
             quick,
             phases: Vec::new(),
             is_quick: false,

@@ -12,6 +12,6 @@ pub(crate) use scalar::{
 };
 pub use words::code_point;
 pub(crate) use words::{
-    ApplicationKind, Borrows, Counted, Dscp, EtherType, Figure, PatternName, PlainAction,
+    ApplicationKind, AxisName, Borrows, Counted, Dscp, EtherType, Figure, PatternName, PlainAction,
     PopulationPattern, Protocol, TransportProtocol, Weights, word_for,
 };

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use slicewise_formats::p4_tins::DataPlane;
 use slicewise_model::{Action, ColourMode, Detector, Discipline, QueueLimitSpec, WredKey};
 use slicewise_stats::description::{Basis, ComparedDelay, SliceLimit};
+use slicewise_stats::fit::FitKind;
+use slicewise_stats::plot::Distributed;
 use slicewise_stats::quantity::Metric;
 use slicewise_traffic::impairments::DelayDistribution;
 use slicewise_traffic::scenario::{Ecn, Periods};
@@ -126,6 +128,16 @@ pub(crate) enum Counted {
     Layer(Accounting),
 }
 
+/// Places of a figure's points along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AxisName {
+    Policy,
+    Case,
+    CaseNumber,
+    Scenario,
+    ScenarioNumber,
+}
+
 words! {
     DutModel as "DeviceModel", "a modelled device" {
         isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway, switch: Self::Switch(SwitchParams::TOFINO),
@@ -191,6 +203,16 @@ words! {
     }
     Ecn as "Ecn", "a value of explicit congestion notification" {
         not_ect: Self::NotEct, ect0: Self::Ect0, ect1: Self::Ect1,
+    }
+    AxisName as "FigureAxis", "an axis (a quantity is written as `{metric: NAME, slice: NAME}`)" {
+        policy: Self::Policy, case: Self::Case, case_number: Self::CaseNumber, scenario: Self::Scenario,
+        scenario_number: Self::ScenarioNumber,
+    }
+    FitKind as "Fit", "a curve that can be fitted" { linear: Self::Linear, exponential: Self::Exponential }
+    Distributed as "Distribution", "something whose distribution can be drawn" {
+        delay: Self::Delay, pdv: Self::Pdv, request_latency: Self::RequestLatency,
+        completion_time: Self::CompletionTime, loss_episode_length: Self::LossEpisodeLength,
+        loss_episode_frames: Self::LossEpisodeFrames,
     }
     Basis as "Basis", "a basis of a published figure" {
         predicted: Self::Predicted, calibrated: Self::Calibrated, entailed: Self::Entailed,

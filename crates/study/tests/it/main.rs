@@ -10,6 +10,7 @@ mod dpdk_on_testbed;
 mod elephants;
 mod examples;
 mod extends;
+mod figures;
 mod files;
 mod gateway;
 mod hostile;

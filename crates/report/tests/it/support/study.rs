@@ -105,6 +105,8 @@ pub fn study(size: Size) -> StudyDescription {
         cycle_ns: 2_000_000_000,
     });
     StudyDescription {
+        case: None,
+        plots: Vec::new(),
         name: "synthetic".to_owned(),
         title: "Synthetic study of six ways to share a bottleneck".to_owned(),
         description: "Made by a fluid model for tests of the report; its numbers claim nothing. \

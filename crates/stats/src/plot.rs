@@ -1,0 +1,198 @@
+//! Figures that a study declares: a quantity over cases, scenarios or policies, two quantities over each other, or a
+//! distribution.
+
+use crate::fit::FitKind;
+use crate::quantity::{Metric, Quantity};
+use serde::{Deserialize, Serialize};
+
+/// A declared figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotDescription {
+    /// Name: part of the names of its files.
+    pub name: String,
+    /// Caption; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Cases; empty in a study without cases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<PlotGroup>,
+    /// Policies; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+    /// Scenarios; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<String>,
+    /// Horizontal axis.
+    pub x: PlotX,
+    /// Vertical axis; `None` for the share of a distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<PlotValue>,
+    /// Curves fitted to the points of each line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fits: Vec<FitKind>,
+}
+
+/// Cases that have a line in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotGroup {
+    /// Name; empty for cases that have none in common.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The cases, in order.
+    pub cases: Vec<PlotCase>,
+}
+
+/// A case of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotCase {
+    /// Name.
+    pub name: String,
+    /// Place on an axis of numbers, "0.75 of the link"; empty if it states none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub x: String,
+}
+
+/// Horizontal axis of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlotX {
+    /// Names of policies.
+    Policy,
+    /// Names of cases.
+    Case,
+    /// Numbers that cases state.
+    CaseNumber,
+    /// Names of scenarios.
+    Scenario,
+    /// Numbers that scenarios state.
+    ScenarioNumber,
+    /// A quantity.
+    Value(PlotValue),
+    /// Values of a distribution, whose shares are on the vertical axis.
+    Distribution(PlotDistribution),
+}
+
+/// A quantity of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotValue {
+    /// The quantity.
+    pub metric: Metric,
+    /// Slice; `None` for all slices together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// Queue of the device, where the quantity is one of a queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+}
+
+/// A distribution that a figure draws.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlotDistribution {
+    /// Quantity that is distributed.
+    pub of: Distributed,
+    /// Slice.
+    pub slice: String,
+}
+
+/// Something whose distribution is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distributed {
+    /// One-way delay, by its percentiles.
+    Delay,
+    /// Delay above the smallest, by its percentiles.
+    Pdv,
+    /// Latency of requests, by its percentiles.
+    RequestLatency,
+    /// Completion time of flows, by its percentiles.
+    CompletionTime,
+    /// Length of each episode of loss.
+    LossEpisodeLength,
+    /// Frames lost in each episode of loss.
+    LossEpisodeFrames,
+}
+
+impl Distributed {
+    /// Quantities that are percentiles of it, each with its share; none where every value is known.
+    #[must_use]
+    pub fn percentiles(self) -> Vec<(Quantity, f64)> {
+        use Quantity as Q;
+        let of: &[(Quantity, f64)] = match self {
+            Self::Delay => &[
+                (Q::DelayP50, 0.5),
+                (Q::DelayP90, 0.9),
+                (Q::DelayP95, 0.95),
+                (Q::DelayP99, 0.99),
+                (Q::DelayP999, 0.999),
+                (Q::DelayP9999, 0.9999),
+                (Q::DelayP99999, 0.99999),
+            ],
+            Self::Pdv => &[
+                (Q::PdvP50, 0.5),
+                (Q::PdvP95, 0.95),
+                (Q::PdvP99, 0.99),
+                (Q::PdvP999, 0.999),
+            ],
+            Self::RequestLatency => &[
+                (Q::RequestLatencyP50, 0.5),
+                (Q::RequestLatencyP90, 0.9),
+                (Q::RequestLatencyP99, 0.99),
+                (Q::RequestLatencyP999, 0.999),
+            ],
+            Self::CompletionTime => &[
+                (Q::CompletionTimeP50, 0.5),
+                (Q::CompletionTimeP90, 0.9),
+                (Q::CompletionTimeP99, 0.99),
+            ],
+            Self::LossEpisodeLength | Self::LossEpisodeFrames => &[],
+        };
+        of.to_vec()
+    }
+
+    /// Quantity that names it and has its unit.
+    #[must_use]
+    pub const fn quantity(self) -> Quantity {
+        match self {
+            Self::Delay => Quantity::DelayMean,
+            Self::Pdv => Quantity::PdvMean,
+            Self::RequestLatency => Quantity::RequestLatencyMean,
+            Self::CompletionTime => Quantity::CompletionTimeMean,
+            Self::LossEpisodeLength => Quantity::LossEpisodeLength,
+            Self::LossEpisodeFrames => Quantity::LossEpisodeFrames,
+        }
+    }
+
+    /// Name in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Delay => "one-way delay",
+            Self::Pdv => "delay above the smallest",
+            Self::RequestLatency => "request latency",
+            Self::CompletionTime => "completion time",
+            Self::LossEpisodeLength | Self::LossEpisodeFrames => self.quantity().words(),
+        }
+    }
+}
+
+impl PlotDescription {
+    /// Returns true if `case` is drawn; `None` is a study without cases.
+    #[must_use]
+    pub fn has_case(&self, case: Option<&str>) -> bool {
+        match case {
+            None => self.groups.is_empty(),
+            Some(case) => self.cases().any(|(_, of)| of.name == case),
+        }
+    }
+
+    /// Its cases, each with the number of its group.
+    pub fn cases(&self) -> impl Iterator<Item = (usize, &PlotCase)> {
+        let groups = self.groups.iter().enumerate();
+        groups.flat_map(|(index, group)| group.cases.iter().map(move |case| (index, case)))
+    }
+}
