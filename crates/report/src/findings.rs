@@ -13,6 +13,7 @@ use serde::Serialize;
 use slicewise_results::host::HostFacts;
 use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::description::{ScenarioDescription, StudyDescription, number_and_unit};
+use slicewise_stats::plotted::{self, PlotCell};
 use slicewise_stats::published::{self, PublishedComparison};
 use slicewise_stats::record::RunRecord;
 use slicewise_stats::summary::{CellSummary, SummaryBuilder};
@@ -28,6 +29,8 @@ pub struct Findings {
     main: usize,
     /// Published figures beside ours.
     pub published: Vec<PublishedComparison>,
+    /// Values of each declared figure, in the order of the study.
+    pub(crate) plots: Vec<Vec<PlotCell>>,
     /// Results of populations; empty in a study without populations.
     pub populations: Vec<PopulationFinding>,
     /// Flows and hops, and how runs were measured; empty where nothing was captured.
@@ -93,6 +96,9 @@ impl Findings {
             main: sides.iter().position(|side| side.is_main).unwrap_or(0),
             sides,
             published: published::compare(study, intake.builder.observations()),
+            plots: (study.plots.iter())
+                .map(|plot| plotted::cells(plot, study, intake.builder.observations()))
+                .collect(),
             populations: intake.populations.findings(host.as_ref()),
             captured: intake.captured,
             link_losses: intake.link_losses,

@@ -1,6 +1,7 @@
 //! The report over several cases.
 
 use crate::error::ReportError;
+use crate::figures::write_series_figures;
 use crate::page::{CaseReport, write_series_page};
 use crate::write_beside;
 use slicewise_results::{ResultsFolder, SeriesFolder};
@@ -36,6 +37,8 @@ pub fn write_series(
             path: folder.path().to_owned(),
         });
     }
-    write_series_page(folder, &cases)?;
+    let findings: Vec<_> = cases.iter().map(|case| &case.report.findings).collect();
+    let figures = write_series_figures(folder, &findings)?;
+    write_series_page(folder, &cases, &figures)?;
     Ok(cases)
 }

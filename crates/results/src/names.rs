@@ -31,7 +31,7 @@ pub const TABLES: [&str; 26] = [
 ];
 
 /// First parts of the names of a report's figures, by what they show.
-pub const FIGURE_KINDS: [&str; 16] = [
+pub const FIGURE_KINDS: [&str; 17] = [
     "throughput",
     "loss",
     "delay-mean",
@@ -48,7 +48,11 @@ pub const FIGURE_KINDS: [&str; 16] = [
     "completion-time",
     "quality",
     "application-series",
+    DECLARED_FIGURE,
 ];
+
+/// First part of the names of figures that a study declares.
+pub const DECLARED_FIGURE: &str = "figure";
 
 /// End of the names of figures that are one column wide.
 pub const NARROW: &str = "@85mm";

@@ -147,7 +147,7 @@ fn numbered(name: &str, before: &str, after: &str) -> bool {
 /// version of the program does not read.
 #[derive(Debug, Default)]
 struct StudyNames {
-    /// Of slices and policies.
+    /// Of slices, policies and declared figures.
     subjects: Vec<String>,
 }
 
@@ -157,7 +157,7 @@ impl StudyNames {
         let text = text.ok().flatten().unwrap_or_default();
         let file: Value = serde_json::from_slice(&text).unwrap_or_default();
         let of = |list: &str| file["study"][list].as_array().into_iter().flatten();
-        let names = of("slices").chain(of("policies"));
+        let names = of("slices").chain(of("policies")).chain(of("plots"));
         Self {
             subjects: names
                 .filter_map(|named| named["name"].as_str())
@@ -214,6 +214,7 @@ mod tests {
             "figures/loss-best+effort.svg",
             "figures/beside-loss-best+effort.svg",
             "figures/loss-best+effort@85mm.pdf",
+            "figures/figure-best+effort@85mm.pdf",
             "figures/loss-best+effort.csv",
             "figures/loss-best+effort.txt",
             "figures/plot.py",
@@ -237,6 +238,7 @@ mod tests {
             "data/old/cells.csv",
             "figures/mine.svg",
             "figures/loss-mine.svg",
+            "figures/figure-mine.svg",
             "figures/loss-best+effort.png",
             "figures/loss-best+effort-90mm.svg",
             "figures/other.py",

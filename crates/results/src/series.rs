@@ -183,6 +183,12 @@ impl SeriesFolder {
         plain.map(|name| self.path.join(name))
     }
 
+    /// The folder of figures over the cases.
+    #[must_use]
+    pub fn figures_path(&self) -> PathBuf {
+        self.path.join("figures")
+    }
+
     /// The page over all cases.
     #[must_use]
     pub fn report_path(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Figures of results folders as a paper prints them: signs at their values, limits, sizes, and texts that do not overlap.
 
+use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, text};
 use std::collections::BTreeSet;
 use std::fs;
@@ -186,38 +187,42 @@ fn has_its_limits(path: &Path, svg: &str) {
     }
 }
 
-/// Signs lie where labels along the axis say that their values are.
-fn signs_are_at_their_values(path: &Path, svg: &str) -> usize {
-    let rows: Vec<_> = rows(path)
-        .into_iter()
-        .filter(|row| row["kind"].starts_with("sign"))
-        .collect();
-    let Some(first) = rows.first() else { return 0 };
-    let is_of_rows = first["y_scale"] == "categories";
-    let (column, scale) = if is_of_rows {
-        ("x", &first["x_scale"])
-    } else {
-        ("y", &first["y_scale"])
+/// Returns the place of a value, by the labels along an axis; `None` where it has too few.
+fn places(svg: &str, is_x: bool, scale: &str) -> Option<impl Fn(f64) -> f64> {
+    let is_logarithmic = scale == "log";
+    let along = move |value: f64| {
+        if is_logarithmic { value.log10() } else { value }
     };
-    let along = |value: f64| if scale == "log" { value.log10() } else { value };
-    let anchor = if is_of_rows { "middle" } else { "end" };
+    let anchor = if is_x { "middle" } else { "end" };
     let ticks = labels(svg)
         .into_iter()
         .filter(|label| label.size == 7.0 && label.anchor == anchor);
     let ticks = ticks.filter_map(|label| {
         let value: f64 = label.text.replace('\u{202f}', "").parse().ok()?;
         // Labels of the vertical axis stand a little below their values.
-        Some((
-            along(value),
-            if is_of_rows {
-                label.at.0
-            } else {
-                label.at.1 - 2.45
-            },
-        ))
+        let at = if is_x { label.at.0 } else { label.at.1 - 2.45 };
+        Some((along(value), at))
     });
     let ticks: Vec<(f64, f64)> = ticks.collect();
-    let (a, b) = (ticks[0], ticks[ticks.len() - 1]);
+    let (a, b) = (*ticks.first()?, *ticks.last()?);
+    (a.0 != b.0).then_some(move |value| a.1 + (along(value) - a.0) / (b.0 - a.0) * (b.1 - a.1))
+}
+
+/// Signs lie where labels along the axes say that their values are.
+fn signs_are_at_their_values(path: &Path, svg: &str) -> usize {
+    let rows: Vec<_> = rows(path)
+        .into_iter()
+        .filter(|row| row["kind"].starts_with("sign"))
+        .collect();
+    let Some(first) = rows.first() else { return 0 };
+    let is_numeric = |scale: &str| ["linear", "log"].contains(&scale);
+    let [x, y] = ["x", "y"].map(|axis| {
+        let scale = first[&format!("{axis}_scale")].as_str();
+        is_numeric(scale)
+            .then(|| places(svg, axis == "x", scale))
+            .flatten()
+    });
+    assert!(x.is_some() || y.is_some(), "{}", path.display());
     let markers = svg
         .lines()
         .filter(|line| line.contains("translate("))
@@ -226,19 +231,20 @@ fn signs_are_at_their_values(path: &Path, svg: &str) -> usize {
                 .unwrap()
                 .trim_start_matches("translate(");
             let (x, y) = place.split_once(')').unwrap().0.split_once(' ').unwrap();
-            let at: f64 = if is_of_rows { x } else { y }.parse().unwrap();
+            let at: [f64; 2] = [x, y].map(|at| at.parse().unwrap());
             (attribute(line, "fill").unwrap().to_owned(), at)
         });
-    let markers: Vec<(String, f64)> = markers.collect();
+    let markers: Vec<(String, [f64; 2])> = markers.collect();
     for row in &rows {
-        let value = along(row[column].parse().unwrap());
-        let expected = a.1 + (value - a.0) / (b.0 - a.0) * (b.1 - a.1);
+        let x = x.as_ref().map(|place| place(row["x"].parse().unwrap()));
+        let y = y.as_ref().map(|place| place(row["y"].parse().unwrap()));
+        let is_at = |at: f64, expected: Option<f64>| expected.is_none_or(|e| (at - e).abs() < 0.05);
         let found = markers
             .iter()
-            .any(|(fill, at)| *fill == row["colour"] && (at - expected).abs() < 0.05);
+            .any(|(fill, at)| *fill == row["colour"] && is_at(at[0], x) && is_at(at[1], y));
         assert!(
             found,
-            "{}: {row:?} at {expected}, signs {markers:?}",
+            "{}: {row:?} at {x:?}, {y:?}, signs {markers:?}",
             path.display()
         );
     }
@@ -332,6 +338,171 @@ fn figures_over_numbers_and_phases_are_right_at_both_widths() {
         &["--case", "e1", "--case", "change", "--policy", "guaranteed"],
     );
     assert!(check(&files) > 20);
+}
+
+const DECLARED: &str = "
+figures:
+  over-numbers:
+    title: Delay over the rate
+    cases: {up to 60 %: [a, b, c]}
+    policies: shared
+    x: case_number
+    y: {metric: delay_mean, slice: rest}
+    scenarios: calm
+    fit: [linear, exponential]
+  over-names: {x: case, y: {metric: loss_episode_frames, slice: rest}}
+  against: {cases: [a, b], x: {metric: throughput, slice: rest}, y: {metric: delay_p99, slice: critical}}
+  of-one: {cases: a, x: scenario, y: {metric: throughput, slice: rest}, title: Of one case}
+  percentiles: {cases: [a, c], scenarios: crowded, x: {distribution: delay, slice: critical}}
+cases:
+  a: {x: 20 % of the link, scenarios: {calm: {sources: {rest: {rate: 20 %}}}}}
+  b: {x: 40 % of the link, scenarios: {calm: {sources: {rest: {rate: 40 %}}}}}
+  c: {x: 50 % of the link, scenarios: {calm: {sources: {rest: {rate: 50 %}}}}}
+";
+
+/// The study of other tests with figures over its cases, run with these options.
+fn declared(options: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("cases.yaml", format!("{STUDY}{DECLARED}"));
+    sandbox.succeeded(&[&["run", "cases.yaml", "--out", "out"], options].concat());
+    sandbox
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn declared_figures_are_right_at_both_widths_and_on_the_page() {
+    let sandbox = declared(&[]);
+    let files = files_in(&sandbox.path("out/figures"));
+    // Two policies in two scenarios of two cases, their percentiles and those of three cases.
+    assert!(check(&files) > 2 * (3 + 8 + 4));
+    let of_case = files_in(&sandbox.path("out/small-a/figures"));
+    let names = |files: &[PathBuf]| -> Vec<String> {
+        let svgs = files
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap());
+        let svgs = svgs.filter_map(|name| name.strip_suffix("@85mm.svg"));
+        svgs.filter(|name| name.starts_with("figure-"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let all = [
+        "against",
+        "of-one",
+        "over-names",
+        "over-numbers",
+        "percentiles",
+    ];
+    assert_eq!(names(&files), all.map(|name| format!("figure-{name}")));
+    assert_eq!(names(&of_case), ["figure-of-one"]);
+    let page = sandbox.read("out/report.html");
+    for part in [
+        "Figures of the study",
+        "Delay over the rate",
+        "href=\"figures/figure-over-numbers.csv\"",
+        "No value, because nothing was lost: shared, calm, a;",
+        "% of the link",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(
+        sandbox
+            .read("out/small-a/report.html")
+            .contains("Of one case")
+    );
+    assert!(
+        !sandbox
+            .read("out/small-b/report.html")
+            .contains("Figures of the study")
+    );
+    let csv = sandbox.read("out/figures/figure-against.csv");
+    sandbox.succeeded(&["report", "out"]);
+    assert_eq!(sandbox.read("out/figures/figure-against.csv"), csv);
+}
+
+#[test]
+fn a_declared_figure_has_intervals_on_both_axes_and_its_fit_in_words() {
+    let sandbox = declared(&[]);
+    let against = rows(&sandbox.path("out/figures/figure-against.svg"));
+    assert_eq!(against.len(), 8);
+    let is_inside = |row: &std::collections::HashMap<String, String>,
+                     [low, at, high]: [&str; 3]| {
+        let number = |column: &str| row[column].parse::<f64>();
+        // Equal values have no interval.
+        row[low].is_empty()
+            || (number(low).unwrap() < number(at).unwrap()
+                && number(at).unwrap() < number(high).unwrap())
+    };
+    for row in &against {
+        assert!(is_inside(row, ["x_low", "x", "x_high"]), "{row:?}");
+        assert!(is_inside(row, ["low", "y", "high"]), "{row:?}");
+    }
+    for column in ["x_low", "low"] {
+        assert!(
+            against.iter().any(|row| !row[column].is_empty()),
+            "{column}"
+        );
+    }
+    assert_eq!(against[0]["point"], "shared, calm, a");
+    let fitted = rows(&sandbox.path("out/figures/figure-over-numbers.svg"));
+    let of = |series: &str| -> Vec<(f64, f64)> {
+        let own = fitted
+            .iter()
+            .filter(|row| row["series"].starts_with(series));
+        own.map(|row| (row["x"].parse().unwrap(), row["y"].parse().unwrap()))
+            .collect()
+    };
+    let signs: Vec<(f64, f64)> = of("up to 60 %").into_iter().chain(of("shared")).collect();
+    assert_eq!(
+        signs.iter().map(|sign| sign.0).collect::<Vec<_>>(),
+        [20.0, 40.0, 50.0]
+    );
+    let mean = |values: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
+        values.iter().map(of).sum::<f64>() / values.len() as f64
+    };
+    let line = of("linear fit");
+    // A line of least squares passes through the mean of the points.
+    let [first, .., last] = line[..] else {
+        panic!("{fitted:?}");
+    };
+    let slope = (last.1 - first.1) / (last.0 - first.0);
+    let at_mean = first.1 + slope * (mean(&signs, |of| of.0) - first.0);
+    assert!(
+        (at_mean - mean(&signs, |of| of.1)).abs() < 1e-6 * at_mean,
+        "{fitted:?}"
+    );
+    let caption = sandbox.read("out/figures/figure-over-numbers.txt");
+    for part in [
+        "Delay over the rate, study",
+        "A sign is the mean of 3 repetitions",
+        "3 signs by least squares: y = a + b x, a = ",
+        "y = a exp(b x)",
+        "(95 % confidence), residual standard error of ln y",
+    ] {
+        assert!(caption.contains(part), "{part}: {caption}");
+    }
+}
+
+#[test]
+fn a_declared_figure_says_which_cases_were_not_run_and_why_it_has_no_fit() {
+    let sandbox = declared(&["--case", "a", "--case", "b", "--repetitions", "1"]);
+    let caption = sandbox.read("out/figures/figure-over-numbers.txt");
+    assert!(caption.contains("Not run: c."), "{caption}");
+    assert!(
+        caption.contains("it has 2 signs, and a fit needs three"),
+        "{caption}"
+    );
+    assert!(
+        caption.contains("A sign is the value of one repetition."),
+        "{caption}"
+    );
+    let row = &rows(&sandbox.path("out/figures/figure-over-numbers.svg"))[0];
+    assert_eq!((row["low"].as_str(), row["high"].as_str()), ("", ""));
 }
 
 #[test]

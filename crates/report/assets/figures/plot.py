@@ -51,6 +51,7 @@ for panel, ax in zip(panels, axes[:, 0]):
             ax.plot(x, y, marker=marker, ls=line, c=colour, ms=4 if signed else 1, label=series, drawstyle=steps, lw=0.4 if kind == "thin_line" else 0.75)
             if signed:
                 ax.hlines(y, low, high, colour) if by_row else ax.vlines(x, low, high, colour)
+                ax.hlines(y, *([number(row[end]) for row in group] for end in ("x_low", "x_high")), colour)
     ax.set_xlabel(own[0]["x_axis"] if panel == panels[-1] else "")
     ax.set_ylabel(own[0]["y_axis"])
     ax.set_xscale("log" if own[0]["x_scale"] == "log" else "linear")

@@ -49,6 +49,11 @@ function showThroughput() {
   });
 }
 
+/** Buttons that copy the data of figures which are drawn already. */
+function showCopies() {
+  document.querySelectorAll(".declared .table-frame").forEach((frame) => frame.after(copyButton(frame)));
+}
+
 function showPage() {
   document.documentElement.classList.remove("still");
   showLegend();
@@ -64,6 +69,7 @@ function showPage() {
   showTransients();
   showTradeOff();
   showArrivals();
+  showCopies();
   drawAll();
 
   const redraw = () => {

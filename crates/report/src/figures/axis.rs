@@ -130,6 +130,11 @@ impl Axis {
         value / self.factor
     }
 
+    /// Returns the value that is so many units of the labels.
+    pub(super) fn from_unit(&self, value: f64) -> f64 {
+        value * self.factor
+    }
+
     /// Returns true if `value` is between the ends.
     pub(super) fn holds(&self, value: f64) -> bool {
         let rounding = 1e-9 * (self.high - self.low);

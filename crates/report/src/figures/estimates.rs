@@ -118,7 +118,7 @@ impl Mark<'_> {
 }
 
 /// Places of marks along an axis.
-enum Places<'a> {
+pub(super) enum Places<'a> {
     /// A row for each name.
     Rows(&'static str, Vec<String>),
     /// Numbers of scenarios.
@@ -146,7 +146,7 @@ impl Places<'_> {
     }
 
     /// Where a member stands at a place: those of one place beside each other, but over numbers.
-    fn at(&self, place: usize, member: usize, members: usize) -> f64 {
+    pub(super) fn at(&self, place: usize, member: usize, members: usize) -> f64 {
         let beside = count(member) - (count(members) - 1.0) / 2.0;
         match self {
             Self::Rows(..) => count(place) + 0.5 + beside / (count(members) + 1.0),
@@ -158,7 +158,7 @@ impl Places<'_> {
         }
     }
 
-    fn axis(&self) -> Axis {
+    pub(super) fn axis(&self) -> Axis {
         match self {
             Self::Rows(quantity, names) => Axis::categories(quantity, names.clone()),
             Self::Numbers(quantity, values) => Axis::around(quantity, values),
@@ -167,15 +167,14 @@ impl Places<'_> {
     }
 
     /// A point of a value: rows have values on the x axis.
-    fn point(&self, at: f64, value: f64, interval: Option<(f64, f64)>) -> Point {
+    pub(super) fn point(&self, at: f64, value: f64, interval: Option<(f64, f64)>) -> Point {
         let (x, y) = match self {
             Self::Rows(..) => (value, at),
             _ => (at, value),
         };
         Point {
-            x,
-            y: Some(y),
             interval,
+            ..Point::of(x, Some(y))
         }
     }
 

@@ -3,6 +3,8 @@
 use super::axis::{Axis, Scale};
 use super::canvas::{Rgb, THIN, hex};
 use crate::signs::Sign;
+use crate::text_table::TextTable;
+use slicewise_stats::words::digits;
 
 /// A figure of panels above each other.
 #[derive(Debug)]
@@ -81,13 +83,17 @@ impl Series {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Point {
     pub(super) x: f64,
     /// `None` is a gap.
     pub(super) y: Option<f64>,
     /// Interval of the value, which lies on the x axis if there are rows.
     pub(super) interval: Option<(f64, f64)>,
+    /// Interval on the horizontal axis, where both axes have values.
+    pub(super) across: Option<(f64, f64)>,
+    /// Cell that it is of, where neither its series nor its place says so.
+    pub(super) label: String,
 }
 
 impl Point {
@@ -96,6 +102,8 @@ impl Point {
             x,
             y,
             interval: None,
+            across: None,
+            label: String::new(),
         }
     }
 }
@@ -134,15 +142,41 @@ impl Figure {
         caption
     }
 
+    /// Values of all signs and steps with their intervals, for people.
+    pub(super) fn table(&self) -> TextTable {
+        let panel = self.panels.first();
+        let axes = panel.map(|panel| format!("{} | {}", panel.x.name(), panel.y.name()));
+        let rows = panel.into_iter().flat_map(|panel| {
+            let drawn = panel.series.iter().filter(|of| of.shape != Shape::Line);
+            drawn.flat_map(move |series| {
+                let row = move |point: &Point| {
+                    let (along, across) = match panel.is_of_rows() {
+                        true => (point.interval, None),
+                        false => (point.across, point.interval),
+                    };
+                    let x = text(&panel.x, point.x, along);
+                    let y = point
+                        .y
+                        .map_or_else(String::new, |y| text(&panel.y, y, across));
+                    vec![series.name.clone(), point.label.clone(), x, y]
+                };
+                series.points.iter().map(row)
+            })
+        });
+        let head = format!("Line | Cell | {}", axes.unwrap_or_default());
+        TextTable::new(&head, 2, rows.collect())
+    }
+
     /// All that is drawn, a row a point: one form for all figures.
     pub(super) fn csv(&self) -> String {
-        let mut csv =
-            String::from("panel,kind,series,colour,x,y,low,high,x_axis,x_scale,y_axis,y_scale\n");
+        let mut csv = String::from(
+            "panel,kind,series,colour,x,y,low,high,x_low,x_high,point,x_axis,x_scale,y_axis,y_scale\n",
+        );
         for (index, panel) in self.panels.iter().enumerate() {
             let axes =
                 [&panel.x, &panel.y].map(|axis| [quoted(&axis.name()), scale(axis).to_owned()]);
             let axes = axes.concat().join(",");
-            let mut row = |kind: &str, name: &str, colour: Rgb, cells: [String; 4]| {
+            let mut row = |kind: &str, name: &str, colour: Rgb, cells: [String; 7]| {
                 let (name, colour, cells) = (quoted(name), hex(colour), cells.join(","));
                 csv.push_str(&format!("{index},{kind},{name},{colour},{cells},{axes}\n"));
             };
@@ -158,8 +192,12 @@ impl Figure {
                     let [low, high] = point
                         .interval
                         .map_or([none(), none()], |(low, high)| [end(low), end(high)]);
+                    let [x_low, x_high] = (point.across).map_or([none(), none()], |(low, high)| {
+                        [low, high].map(|end| cell(&panel.x, end))
+                    });
                     let y = point.y.map_or_else(none, |y| cell(&panel.y, y));
-                    let cells = [cell(&panel.x, point.x), y, low, high];
+                    let (x, label) = (cell(&panel.x, point.x), quoted(&point.label));
+                    let cells = [x, y, low, high, x_low, x_high, label];
                     row(series.kind(), &series.name, series.sign.colour, cells);
                 }
             }
@@ -183,15 +221,13 @@ impl Figure {
                     };
                     [cell(across, low), cell(across, last)]
                 });
-                row("limit", &level.label, level.colour, [x, y, low, high]);
+                let cells = [x, y, low, high, none(), none(), none()];
+                row("limit", &level.label, level.colour, cells);
             }
             for (from, to) in &panel.shaded {
-                row(
-                    "shaded",
-                    "",
-                    super::SHADE,
-                    [none(), none(), cell(&panel.x, *from), cell(&panel.x, *to)],
-                );
+                let [from, to] = [*from, *to].map(|end| cell(&panel.x, end));
+                let cells = [none(), none(), from, to, none(), none(), none()];
+                row("shaded", "", super::SHADE, cells);
             }
         }
         csv
@@ -219,6 +255,16 @@ fn cell(axis: &Axis, value: f64) -> String {
         format!("{rounded}")
     } else {
         String::new()
+    }
+}
+
+/// A value in the unit of the axis, and half of its interval.
+fn text(axis: &Axis, value: f64, interval: Option<(f64, f64)>) -> String {
+    let in_unit = |value| digits(axis.in_unit(value), 4);
+    match (&axis.scale, interval) {
+        (Scale::Categories(_), _) => cell(axis, value),
+        (_, Some((low, high))) => format!("{} ± {}", in_unit(value), in_unit((high - low) / 2.0)),
+        (_, None) => in_unit(value),
     }
 }
 

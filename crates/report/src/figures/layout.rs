@@ -362,21 +362,25 @@ fn draw_steps(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series) {
     canvas.items.extend(markers);
 }
 
-/// A sign with the whisker of its interval.
+/// A sign with the whiskers of its intervals.
 fn draw_sign(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series, point: &Point) {
     let sign = series.sign;
     let Some((x, y)) = frame.at(point) else {
         return;
     };
-    if let Some((low, high)) = point.interval {
-        let is_of_rows = frame.panel.is_of_rows();
+    let is_of_rows = frame.panel.is_of_rows();
+    let whiskers = [(point.interval, is_of_rows), (point.across, true)];
+    for (interval, is_level) in whiskers {
+        let Some((low, high)) = interval else {
+            continue;
+        };
         let stroke = Stroke {
             colour: sign.colour,
             width: THIN,
             dash: None,
         };
         let end = |value| {
-            if is_of_rows {
+            if is_level {
                 (frame.x(value), y)
             } else {
                 (x, frame.y(value))
@@ -384,14 +388,14 @@ fn draw_sign(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series, point: &Po
         };
         let ends = [end(low), end(high)];
         canvas.line(ends.to_vec(), stroke);
-        let axis = if is_of_rows {
+        let axis = if is_level {
             &frame.panel.x
         } else {
             &frame.panel.y
         };
         // Only an end that is on the axis has a cap.
         for ((x, y), _) in (ends.into_iter().zip([low, high])).filter(|(_, end)| axis.holds(*end)) {
-            let (dx, dy) = if is_of_rows { (0.0, CAP) } else { (CAP, 0.0) };
+            let (dx, dy) = if is_level { (0.0, CAP) } else { (CAP, 0.0) };
             canvas.line(vec![(x - dx, y - dy), (x + dx, y + dy)], stroke);
         }
     }

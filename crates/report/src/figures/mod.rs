@@ -4,6 +4,7 @@
 
 mod axis;
 mod canvas;
+mod declared;
 mod distribution;
 mod estimates;
 mod figure;
@@ -19,18 +20,40 @@ use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::limits::{self, Limit};
 use crate::signs::{self, Sign};
+use crate::text_table::TextTable;
 use canvas::{INK, Rgb};
+use declared::Declared;
 pub(crate) use estimates::APPLICATION_FIGURES;
 use figure::{Figure, Level};
 use layout::lay_out;
-use slicewise_results::{FIGURE_SCRIPT, NARROW, write_file};
+use slicewise_results::{
+    DECLARED_FIGURE, FIGURE_SCRIPT, NARROW, SeriesFolder, make_folder, write_file,
+};
 use slicewise_stats::path::path_component;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Figures that the page shows without its script, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Figures(BTreeMap<String, String>);
+pub(crate) struct Figures {
+    by_name: BTreeMap<String, String>,
+    /// Figures that the study declares.
+    pub(crate) declared: Vec<DeclaredFigure>,
+}
+
+/// A declared figure for the page.
+#[derive(Debug)]
+pub(crate) struct DeclaredFigure {
+    /// Name of its files, without an ending.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// How it is drawn, in sentences.
+    pub(crate) how: String,
+    /// Wide and narrow drawing; `None` where they are too large for the page.
+    pub(crate) svgs: Option<[String; 2]>,
+    /// Values that are drawn.
+    pub(crate) table: TextTable,
+}
 
 impl Figures {
     /// A figure of `slice`, in scenario `scenario` unless that is empty; `None` where there is none, or it is
@@ -40,7 +63,7 @@ impl Figures {
             "" => slice_figure(kind, slice),
             scenario => scenario_figure(kind, slice, scenario),
         };
-        self.0.get(&name).map(String::as_str)
+        self.by_name.get(&name).map(String::as_str)
     }
 }
 
@@ -105,11 +128,13 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
         findings,
         limits: limits::all(findings),
     };
-    let mut kept = Figures::default();
+    let title = &findings.study().title;
+    let declared = write_declared(folder, title, &declared::of_study(findings))?;
+    let mut by_name = BTreeMap::new();
     let mut write = |name: String, keep: bool, figure: &Figure| {
-        let svg = write_figure(folder, &name, findings, figure)?;
+        let [svg, _] = write_figure(folder, &name, title, figure)?;
         if keep && svg.len() <= MOST_BYTES_ON_PAGE {
-            kept.0.insert(name, svg);
+            by_name.insert(name, svg);
         }
         Ok::<(), ReportError>(())
     };
@@ -145,20 +170,63 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
         }
     }
     write_file(&folder.join(FIGURE_SCRIPT), SCRIPT.as_bytes())?;
-    Ok(kept)
+    Ok(Figures { by_name, declared })
 }
 
-/// Write all files of a figure; returns the wide drawing as SVG.
+/// Write the figures that the file of a series declares.
+pub(crate) fn write_series_figures(
+    folder: &SeriesFolder,
+    cases: &[&Findings],
+) -> Result<Vec<DeclaredFigure>, ReportError> {
+    let all = declared::of_series(cases);
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = folder.figures_path();
+    make_folder(&path)?;
+    write_file(&path.join(FIGURE_SCRIPT), SCRIPT.as_bytes())?;
+    let series = folder.description();
+    let title = match series.title.as_str() {
+        "" => &series.name,
+        title => title,
+    };
+    write_declared(&path, title, &all)
+}
+
+fn write_declared(
+    folder: &Path,
+    study: &str,
+    all: &[Declared<'_>],
+) -> Result<Vec<DeclaredFigure>, ReportError> {
+    let mut written = Vec::new();
+    for declared in all {
+        let figure = declared.figure();
+        let name = slice_figure(DECLARED_FIGURE, &declared.plot.name);
+        let svgs = write_figure(folder, &name, study, &figure)?;
+        let bytes = svgs.iter().map(String::len).sum::<usize>();
+        written.push(DeclaredFigure {
+            name,
+            svgs: (bytes <= MOST_BYTES_ON_PAGE).then_some(svgs),
+            table: figure.table(),
+            title: figure.subject,
+            how: figure.how,
+        });
+    }
+    Ok(written)
+}
+
+/// Write all files of a figure; returns the wide and the narrow drawing as SVG.
 fn write_figure(
     folder: &Path,
     name: &str,
-    findings: &Findings,
+    study: &str,
     figure: &Figure,
-) -> Result<String, ReportError> {
-    let caption = figure.caption(&findings.study().title);
+) -> Result<[String; 2], ReportError> {
+    let caption = figure.caption(study);
     let write = |end: &str, bytes: &[u8]| write_file(&folder.join(format!("{name}{end}")), bytes);
-    let mut svgs = Vec::new();
-    for (end, width) in [("", WIDE_MM), (NARROW, NARROW_MM)] {
+    let mut svgs = [String::new(), String::new()];
+    let widths = [("", WIDE_MM), (NARROW, NARROW_MM)];
+    for (drawn, (end, width)) in svgs.iter_mut().zip(widths) {
         let canvas = lay_out(figure, width);
         let svg = canvas.svg(&figure.subject);
         write(&format!("{end}.svg"), svg.as_bytes())?;
@@ -167,11 +235,11 @@ fn write_figure(
             reason,
         })?;
         write(&format!("{end}.pdf"), &pdf)?;
-        svgs.push(svg);
+        *drawn = svg;
     }
     write(".txt", caption.as_bytes())?;
     write(".csv", figure.csv().as_bytes())?;
-    Ok(svgs.swap_remove(0))
+    Ok(svgs)
 }
 
 fn count(number: usize) -> f64 {

@@ -4,6 +4,7 @@ mod applications;
 mod beside;
 mod captured;
 mod charts;
+mod declared;
 mod scale;
 mod script;
 mod series;
@@ -137,6 +138,7 @@ fn sections(findings: &Findings, figures: &Figures) -> [Vec<Section>; 3] {
         ]
     };
     let after = vec![
+        declared::section(&figures.declared),
         applications::section(findings, figures),
         queues::section(findings.study(), &findings.queues),
         charts::arrivals(findings),

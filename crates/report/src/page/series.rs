@@ -1,9 +1,10 @@
 //! The page over several cases: the verdicts of each and its published figures, with links to the cases' own reports.
 
-use super::{Head, escaped, fill};
+use super::{Head, declared, escaped, fill};
 use crate::Report;
 use crate::attribute::attributes;
 use crate::error::ReportError;
+use crate::figures::DeclaredFigure;
 use crate::markup::{Prose, cards, facts, outcome};
 use crate::published;
 use maud::{Markup, html};
@@ -54,6 +55,7 @@ const HEAD: [&str; 4] = [
 pub(crate) fn write_series_page(
     folder: &SeriesFolder,
     cases: &[CaseReport],
+    drawn: &[DeclaredFigure],
 ) -> Result<(), ReportError> {
     let series = folder.description();
     let title = match series.title.as_str() {
@@ -69,8 +71,10 @@ pub(crate) fn write_series_page(
             ("Publication", series.source.as_str()),
         ]))
     };
+    let drawn = declared::section(drawn);
     let contents = html! {
         a href="#cases" { "Cases" } " "
+        @if let Some(section) = &drawn { (section.link()) " " }
         @for case in cases.iter().filter(|case| !case.report.findings.published.is_empty()) {
             a href=(format!("#{}", case.folder)) { (case.name()) } " "
         }
@@ -85,6 +89,7 @@ pub(crate) fn write_series_page(
             div.table-frame { (cards(&HEAD, &html! { @for case in cases { (rows(case)) } })) }
             (not_carried_out(&series.left_out))
         }
+        @if let Some(section) = &drawn { (section.markup()) }
         @for case in cases { (published_of(case)) }
     };
     let head = Head {

@@ -1,0 +1,129 @@
+//! Captions of declared figures: what a sign is, and what has none.
+
+use super::{Declared, Entry};
+use slicewise_stats::estimate::Estimate;
+use slicewise_stats::plot::{PlotValue, PlotX};
+use slicewise_stats::plotted::PlotCell;
+use slicewise_stats::quantity::Quantity;
+use slicewise_stats::words::percent;
+
+impl<'a> Declared<'a> {
+    /// Explains a sign and its whiskers.
+    pub(super) fn explained(&self, entries: &[Entry<'a>]) -> Vec<String> {
+        let runs = entries.iter().map(|entry| entry.cell.runs);
+        let (fewest, most) = (runs.clone().min(), runs.max());
+        let many = match (fewest, most) {
+            (Some(fewest), Some(most)) if fewest != most => format!("{fewest} to {most}"),
+            _ => most.map_or_else(String::new, |most| most.to_string()),
+        };
+        let is_single = most.is_none_or(|most| most < 2);
+        let interval = percent(self.confidence());
+        let text = match &self.plot.x {
+            PlotX::Distribution(of) if of.of.percentiles().is_empty() => {
+                let repetitions = if is_single {
+                    "one repetition".to_owned()
+                } else {
+                    format!("{many} repetitions")
+                };
+                format!("Share of the episodes of loss in {repetitions} with at most this value.")
+            }
+            PlotX::Distribution(_) if is_single => {
+                "A sign is a percentile of one repetition.".to_owned()
+            }
+            PlotX::Distribution(_) => format!(
+                "A sign is the mean of a percentile over {many} repetitions, its whisker the {interval} confidence interval of the mean."
+            ),
+            _ if is_single => "A sign is the value of one repetition.".to_owned(),
+            PlotX::Value(_) => format!(
+                "A sign is the mean of {many} repetitions, its whiskers the {interval} confidence intervals of both means."
+            ),
+            _ => format!(
+                "A sign is the mean of {many} repetitions, its whisker the {interval} confidence interval of the mean."
+            ),
+        };
+        vec![text]
+    }
+
+    /// Cases without runs, and cells without a value, in words.
+    pub(super) fn left_out(&self, entries: &[Entry<'a>]) -> Vec<String> {
+        let mut texts = Vec::new();
+        let has_runs = |name: &str| {
+            self.cases
+                .iter()
+                .any(|(of, _)| of.case.as_deref() == Some(name))
+        };
+        let cases = self.plot.cases().map(|(_, case)| case.name.as_str());
+        let without: Vec<&str> = cases.filter(|name| !has_runs(name)).collect();
+        if !without.is_empty() {
+            texts.push(format!("Not run: {}.", without.join(", ")));
+        }
+        let mut absent: Vec<(&str, Vec<String>)> = Vec::new();
+        for entry in entries {
+            let runs = entry.cell.runs;
+            for (quantity, has) in self.samples(entry.cell) {
+                let label = match has {
+                    0 => entry.label(),
+                    has if has >= runs => continue,
+                    has => format!("{} ({} of {runs} runs)", entry.label(), runs - has),
+                };
+                let reason = why_absent(quantity);
+                match absent.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, labels)) if labels.contains(&label) => {}
+                    Some((_, labels)) => labels.push(label),
+                    None => absent.push((reason, vec![label])),
+                }
+            }
+        }
+        let sentences = absent.into_iter().map(|(reason, labels)| {
+            let more = labels.len().saturating_sub(MOST_NAMED);
+            let named = labels.get(..MOST_NAMED).unwrap_or(&labels).join("; ");
+            let more = match more {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            format!("No value, because {reason}: {named}{more}.")
+        });
+        texts.extend(sentences);
+        texts
+    }
+
+    /// Quantities of a cell, each with the number of runs that have it.
+    fn samples(&self, cell: &PlotCell) -> Vec<(Quantity, u32)> {
+        let samples = |of: &PlotValue, value: &Option<Estimate>| {
+            let samples = value.map_or(0, |estimate| estimate.samples);
+            (of.metric.quantity, samples)
+        };
+        let of_x = match &self.plot.x {
+            PlotX::Value(x) => Some(samples(x, &cell.x)),
+            PlotX::Distribution(of) => {
+                let runs = if cell.distribution.is_empty() {
+                    0
+                } else {
+                    cell.runs
+                };
+                Some((of.of.quantity(), runs))
+            }
+            _ => None,
+        };
+        let of_y = self.plot.y.as_ref().map(|y| samples(y, &cell.y));
+        of_x.into_iter().chain(of_y).collect()
+    }
+}
+
+/// Reason why a run has no value of a quantity.
+fn why_absent(quantity: Quantity) -> &'static str {
+    let of_applications = || Quantity::of_applications().any(|of| of == quantity);
+    match quantity {
+        Quantity::LossBurstFrames
+        | Quantity::LossEpisodeLength
+        | Quantity::LossEpisodeFrames
+        | Quantity::LossEpisodeRatio => "nothing was lost",
+        Quantity::LossRatio => "nothing was sent",
+        Quantity::TransientEnd | Quantity::TransientThroughput => "no transient was found",
+        _ if of_applications() => "the applications have no sample",
+        _ => "nothing arrived",
+    }
+}
+
+/// Cells without a value that a caption names.
+const MOST_NAMED: usize = 6;
