@@ -16,6 +16,7 @@ mod named_queue;
 pub mod policy;
 pub mod queue;
 mod rate;
+pub mod reallocation;
 mod resolve;
 
 pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, MatchMode};
@@ -41,4 +42,8 @@ pub use queue::{
 pub use rate::{
     BurstBits, BurstSpec, PriorityParams, PrioritySpec, Rate, RateSpec, ShaperParams, ShaperSpec,
 };
-pub use resolve::{MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams};
+pub use reallocation::{RateDemand, RateLimits, ReallocatedClass, ReallocationParams};
+pub use resolve::{
+    MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams, ReallocatedClassSpec, ReallocationError,
+    ReallocationSpec,
+};

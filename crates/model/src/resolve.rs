@@ -8,6 +8,9 @@ mod guaranteed;
 mod hqos;
 mod named_queue;
 mod policer;
+mod reallocation;
+
+pub use reallocation::{ReallocatedClassSpec, ReallocationError, ReallocationSpec};
 
 use crate::class_map::MAX_DSCP;
 use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec};

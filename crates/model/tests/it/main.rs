@@ -4,4 +4,5 @@
 mod admission;
 mod capacity;
 mod class_map;
+mod reallocation;
 mod resolve;
