@@ -13,6 +13,7 @@ mod librte_sched;
 mod named_queues;
 mod no_allocation;
 mod policing;
+mod reallocation;
 mod schedulers;
 mod single_slices;
 mod support;
