@@ -22,6 +22,17 @@ const SWITCH_SOURCE: &str = "the Intel Tofino switch as published (Chen et al. 2
 /// Meters of a switch. Its table of flows is longer: 40,960 entries.
 const SWITCH_METERS: u64 = 35_840;
 
+/// Returns a policy as a device runs it, if that can hold it.
+pub(crate) fn fitting(
+    policy: &PolicySpec,
+    device: &DutParams,
+) -> Result<PolicyParams, PolicyError> {
+    let params = policy.resolve_for(device.port())?;
+    let params = with_credit(device.model, policy, params);
+    check_limits(device.model, &params)?;
+    Ok(params)
+}
+
 /// `params`, resolved from `spec`, with the credit that queues save on the device, where the policy does not say it.
 pub(crate) fn with_credit(
     model: DutModel,

@@ -28,6 +28,7 @@ mod packets;
 pub mod params;
 mod plan;
 mod quick;
+mod reallocation;
 mod run;
 mod seed;
 mod spec;

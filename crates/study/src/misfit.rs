@@ -106,6 +106,7 @@ impl Study {
                 let scenario = scenario.map_or("", |scenario| &scenario.name);
                 at(&["scenarios", scenario, "sources", source, "headers", "ecn"])
             }
+            TestbedError::Reallocation(policy) => at(&["policies", policy, "reallocate"]),
             TestbedError::PolicyChange(phase) => at(&["timeline", "changes", phase]),
             TestbedError::Policy { policy, error, .. } => {
                 at(&["policies", policy]).of_class(Some(&error.class), error.field)

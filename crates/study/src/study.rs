@@ -6,7 +6,7 @@ use crate::params::{
     StudySlice,
 };
 use crate::quick::QuickParams;
-use slicewise_model::{PolicyParams, PolicySpec, Rate};
+use slicewise_model::{PolicyParams, PolicySpec, Rate, ReallocationParams};
 use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
 use slicewise_stats::plot::PlotDescription;
 use slicewise_stats::verdict::runs_to_hold;
@@ -115,6 +115,8 @@ pub struct StudyPolicy {
     pub policy_map: Option<String>,
     /// The policy, validated for the study's device: what a data plane runs.
     pub params: PolicyParams,
+    /// The control loop that sets rates of its classes, if one does.
+    pub reallocation: Option<ReallocationParams>,
     /// The device that runs it, where that is another one than the study's.
     pub device: Option<DutParams>,
     /// How many slices it holds on this device.

@@ -70,6 +70,12 @@ pub enum TestbedError {
          `ecn` out in a study that extends this one"
     )]
     Ecn(String),
+    /// A loop sets rates of a policy, and no back end but the simulator has it.
+    #[error(
+        "a loop sets the rates of policy `{0}` (`reallocate`), which the simulator alone does: simulate the study, or leave the \
+         policy out in a study that extends this one (`without: [policies.{0}]`)"
+    )]
+    Reallocation(String),
     /// There is more than one device on its path.
     #[error(
         "this study has a path of several devices, and a testbed has one: simulate it, or give `dut` in a study that \
@@ -249,12 +255,15 @@ impl Study {
         let changed = phases
             .find(|phase| phase.study.policies != self.policies)
             .filter(|_| pacing != Pacing::Departures);
+        let mut policies = self.policies.iter();
+        let reallocated = policies.find(|policy| policy.reallocation.is_some());
         let errors = [
             (!self.populations.is_empty()).then_some(TestbedError::Populations),
             (!self.link.impairments.is_none()).then_some(TestbedError::Impairments),
             (propagation > UNNOTICED_PROPAGATION).then_some(TestbedError::Propagation(propagation)),
             (!self.path.is_empty()).then_some(TestbedError::Path),
             marked.map(|source| TestbedError::Ecn(source.name.clone())),
+            reallocated.map(|policy| TestbedError::Reallocation(policy.name.clone())),
             changed.map(|phase| TestbedError::PolicyChange(phase.name.clone())),
         ];
         errors.into_iter().flatten().collect()

@@ -255,6 +255,7 @@ impl Checker<'_> {
                 problem!(self.problems, at => "`{key}` is for policies of a study");
             }
         }
+        self.refuse_loop(policy);
         // A class is compared with each of them.
         let queues = policy.value.queues.iter().flat_map(|list| &list.0);
         if !self.is_few("queues", queues.map(|queue| queue.span)) {

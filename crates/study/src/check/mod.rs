@@ -34,6 +34,7 @@ mod published;
 mod qos_sched;
 mod queues;
 mod quick;
+mod reallocation;
 pub(crate) mod timeline;
 mod traffic;
 mod transport;
@@ -376,6 +377,7 @@ impl<'a> Checker<'a> {
         self.check_objectives_of_applications(spec, &scenarios);
         let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         self.check_rests_on(spec);
+        self.check_loops(spec, network.duration);
         for policy in &policies {
             if let Some((name, _)) = spec.policies.entry(&policy.name) {
                 self.warn_of_short_queues(name.span, &policy.params, &network.dut, &network.link);

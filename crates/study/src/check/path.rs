@@ -8,7 +8,7 @@ use crate::params::{DutParams, HopParams, StudyLink};
 use crate::problem;
 use crate::spec::{At, Reference};
 use crate::study::StudyPolicy;
-use slicewise_model::{PolicyError, PolicyParams, PolicySpec};
+use slicewise_model::{PolicyParams, PolicySpec};
 
 /// A path that is written.
 pub(super) struct Path {
@@ -152,7 +152,8 @@ impl Checker<'_> {
         let path = ["devices", &name.value, "policy"];
         let understood =
             self.understand(name, &path, policy, &spec.slices, device.port_rate.rate)?;
-        match fitting(&understood.spec, device) {
+        self.refuse_loop(policy);
+        match device::fitting(&understood.spec, device) {
             Ok(params) => {
                 self.warn_of_thresholds(&understood, &path, name.span, &params);
                 Some((understood.spec, params))
@@ -174,7 +175,7 @@ impl Checker<'_> {
     ) -> Option<Vec<PolicyParams>> {
         let mut resolved = Vec::new();
         for policy in policies {
-            match fitting(&policy.spec, params) {
+            match device::fitting(&policy.spec, params) {
                 Ok(policy) => resolved.push(policy),
                 Err(error) => {
                     let at = spec.policies.entry(&policy.name);
@@ -191,12 +192,4 @@ impl Checker<'_> {
 fn own_policy(spec: &StudySpec, place: usize) -> Option<Span> {
     let (_, device) = spec.devices.0.get(place)?;
     device.place("policy")
-}
-
-/// A policy as a device runs it, if that can hold it.
-fn fitting(policy: &PolicySpec, device: &DutParams) -> Result<PolicyParams, PolicyError> {
-    let params = policy.resolve_for(device.port())?;
-    let params = device::with_credit(device.model, policy, params);
-    device::check_limits(device.model, &params)?;
-    Ok(params)
 }

@@ -18,6 +18,7 @@ use slicewise_formats::p4_tins::{self, DataPlane};
 use slicewise_formats::{ReadPolicy, SettingPlace, TextError};
 use slicewise_model::{
     Discipline, GuaranteedSpec, Part, PolicyError, PolicyParams, PolicySpec, PortParams,
+    ReallocationParams, ReallocationSpec,
 };
 use slicewise_stats::description::{PublishedVerdict, Scalability, SliceLimit};
 use slicewise_units::BitRate;
@@ -62,6 +63,8 @@ settings! {
         weights: Weights,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
+        /// A control loop that readjusts the rates of its shapers and policers to measured demand; simulated only.
+        reallocate: Option<ReallocationSpec>,
         /// The device that runs it, where that is another one than the study's `dut`: what differs.
         dut: Option<Placed<PolicyDutSpec>>,
         /// How many slices it can hold, where that differs from what the device declares.
@@ -171,6 +174,7 @@ impl Checker<'_> {
             self.problems.add(at.unwrap_or(name.span), error.problem);
             return None;
         }
+        let reallocation = self.reallocation(&path, policy, &understood.spec, dut)?;
         let (is_none, policy_map) = match understood.origin {
             Origin::Ios(text) => (false, Some(text.map_name)),
             Origin::Classes | Origin::Foreign(..) => (false, None),
@@ -181,12 +185,13 @@ impl Checker<'_> {
         Some(StudyPolicy {
             name: name.value.clone(),
             title: title.unwrap_or(&name.value).clone(),
-            configuration: understood.configuration,
+            configuration: with_loop(understood.configuration, reallocation.as_ref()),
             spec: understood.spec,
             policy_map,
             scalability_is_of_device: stated.is_none() && !is_none,
             scalability: stated.unwrap_or_else(|| declared(dut, is_none, &params)),
             params,
+            reallocation,
             device,
             published_verdict: policy.value.published.clone(),
             not_judged: None,
@@ -469,6 +474,14 @@ impl Checker<'_> {
         let rest = text.get(end..).unwrap_or_default();
         let line_end = end + rest.find('\n').unwrap_or(rest.len());
         dedent(text.get(line_start..line_end).unwrap_or_default())
+    }
+}
+
+/// Adds the loop over its rates to a configuration.
+fn with_loop(configuration: String, reallocation: Option<&ReallocationParams>) -> String {
+    match reallocation {
+        Some(reallocation) => format!("{configuration}\n\n{reallocation}"),
+        None => configuration,
     }
 }
 

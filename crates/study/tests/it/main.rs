@@ -33,6 +33,7 @@ mod paths;
 mod policies;
 mod populations;
 mod quick;
+mod reallocation;
 mod runs;
 mod schemas;
 mod shipped;
