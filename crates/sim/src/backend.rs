@@ -15,6 +15,7 @@ use crate::observer::{FlowId, Observer};
 use crate::population;
 use crate::port::{Node, PortId};
 use crate::queue_lengths::{QueueLengthRecords, QueueLengths};
+use crate::reallocation;
 use crate::run::{collector, failed, unsupported};
 use crate::scheduler_delay::SchedulerDelays;
 use crate::timeline::{self, Begun};
@@ -202,7 +203,8 @@ impl Simulator {
         let mut lengths = QueueLengths::new(study, &egress);
         let (phases, gone) = timeline::run(&mut network, study, run.policy, &egress, &mut lengths);
         let stopped = Instant::ZERO.saturating_add(study.duration);
-        lengths.run_until(&mut network, stopped);
+        let port = egress.first().copied();
+        reallocation::run(&mut network, study, run, port, &mut lengths)?;
         network.stop_hosts(stopped);
         let mut devices = study.hops(run.policy).map(|(device, _)| device.model);
         if devices.any(|model| matches!(model, DutModel::QosSched(_))) {

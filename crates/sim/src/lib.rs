@@ -27,6 +27,7 @@ pub mod packet;
 mod population;
 mod port;
 mod queue_lengths;
+mod reallocation;
 mod run;
 mod scheduler_delay;
 mod sources;

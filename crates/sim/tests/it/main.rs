@@ -21,6 +21,7 @@ mod populations;
 mod qos_sched;
 mod queue_lengths;
 mod queueing_theory;
+mod reallocation;
 mod starts;
 mod studies;
 mod support;
