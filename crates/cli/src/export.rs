@@ -16,6 +16,11 @@ const INTERFACE: &str = "eth0";
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let whole = load_study(&options.study, options.case.as_deref())?;
     let (study, policy) = chosen(&whole, &options.policy)?;
+    if policy.reallocation.is_some() {
+        noteln!(
+            "note: a loop sets rates of this policy (`reallocate`), and a configuration has those before its first decision"
+        );
+    }
     let text = match options.to {
         Language::Ios | Language::P4Tins | Language::Dpdk if options.interface.is_some() => {
             return Err(Failure::mistake(
