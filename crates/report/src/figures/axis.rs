@@ -131,7 +131,7 @@ impl Axis {
     }
 
     /// Returns the value that is so many units of the labels.
-    pub(super) fn in_base_unit(&self, value: f64) -> f64 {
+    pub(super) fn in_data(&self, value: f64) -> f64 {
         value * self.factor
     }
 

@@ -74,7 +74,9 @@ fn direct_labels(figure: &Figure, names: &[(String, Sign, Shape)], width: f64) -
         .any(|series| series.shape == Shape::SignedLine);
     let widest = widest(names.iter().map(|(name, ..)| name.as_str()), SIZE);
     let room = height(panel, width, 1);
-    is_of_lines && widest <= 0.28 * width && count(names.len()) * LINE <= room
+    // Lines of percentiles end far from the edge.
+    let ends_at_edge = panel.y.scale != Scale::Tail;
+    is_of_lines && ends_at_edge && widest <= 0.28 * width && count(names.len()) * LINE <= room
 }
 
 fn widest<'a>(texts: impl Iterator<Item = &'a str>, size: f64) -> f64 {

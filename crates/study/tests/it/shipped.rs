@@ -60,6 +60,7 @@ fn every_shipped_study_is_correct() {
             "router-mechanisms-wred-bandwidth",
             "router-mechanisms",
             "router-minimums",
+            "router-reallocation (3 cases)",
             "shape-peak",
             "shared-buffer",
             "tcp-and-slices",

@@ -36,7 +36,7 @@ impl<'a> Declared<'a> {
                         let (first, last) = ends_of(&points);
                         let curve = (0..=CURVE_STEPS).map(|step| {
                             let at = first + (last - first) * count(step) / count(CURVE_STEPS);
-                            Point::of(x.in_base_unit(at), Some(y.in_base_unit(fit.at(at))))
+                            Point::of(x.in_data(at), Some(y.in_data(fit.at(at))))
                         });
                         let dash = match kind {
                             FitKind::Linear => None,

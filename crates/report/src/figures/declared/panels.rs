@@ -170,7 +170,7 @@ pub(super) fn distribution(of: &PlotDistribution, lines: &[Line<'_>]) -> Panel {
     let is_known = of.of.percentiles().is_empty();
     let y = match is_known {
         true => Axis::from_zero("episodes with at most this", ("%", 0.01), 1.0),
-        false => Axis::tail("share within it"),
+        false => Axis::tail("share with at most this"),
     };
     let mut panel = Panel::new(x, y);
     for (member, line) in lines.iter().enumerate() {
