@@ -80,6 +80,15 @@ duration: 1 s
             "file.yaml:10:38",
             "source `rest` is ECN-capable",
         ),
+        TestbedError::Reallocation(_) => (
+            changed(&[(
+                "      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}",
+                "      - {name: critical, slice: critical, shape: 5 Mbit/s}\n    reallocate: {every: 100 ms, classes: {critical: {guarantee: 50 %}}}",
+            )]),
+            "tc",
+            "file.yaml:19:5",
+            "a loop sets the rates of policy `first`",
+        ),
         TestbedError::PolicyChange(_) => (
             format!(
                 "{STUDY}timeline:\n  settle: 500 ms\n  changes:\n    later: {{at: 2 s, policies: {{first: {{classes: [{{name: critical, slice: critical, weight: 3}}]}}}}}}\n"
@@ -117,6 +126,7 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
         TestbedError::Propagation(Duration::ZERO),
         TestbedError::Path,
         TestbedError::Ecn(name()),
+        TestbedError::Reallocation(name()),
         TestbedError::PolicyChange(name()),
     ];
     for error in errors {

@@ -52,27 +52,27 @@ impl Checker<'_> {
         }
         None
     }
+
+    /// The flows of a source, of which the first `rest` send a bit per second more than the others.
+    pub(super) fn divided(source: SourceParams, flows: u32, rest: u64) -> Vec<SourceParams> {
+        if flows == 1 {
+            return vec![source];
+        }
+        let (first, bits) = (source.headers.source_port, source.rate.bits_per_second());
+        let flow = |flow: u32| SourceParams {
+            // No source is named so.
+            name: format!("{}#{}", source.name, flow + 1),
+            rate: BitRate::new(bits + u64::from(u64::from(flow) < rest)),
+            headers: SourceHeaders {
+                source_port: port_of(first, flow).unwrap_or(first),
+                ..source.headers
+            },
+            ..source.clone()
+        };
+        (0..flows).map(flow).collect()
+    }
 }
 
 fn port_of(first: u16, flow: u32) -> Option<u16> {
     first.checked_add(u16::try_from(flow).ok()?)
-}
-
-/// The flows of a source, of which the first `rest` send a bit per second more than the others.
-pub(super) fn divided(source: SourceParams, flows: u32, rest: u64) -> Vec<SourceParams> {
-    if flows == 1 {
-        return vec![source];
-    }
-    let (first, bits) = (source.headers.source_port, source.rate.bits_per_second());
-    let flow = |flow: u32| SourceParams {
-        // No source is named so.
-        name: format!("{}#{}", source.name, flow + 1),
-        rate: BitRate::new(bits + u64::from(u64::from(flow) < rest)),
-        headers: SourceHeaders {
-            source_port: port_of(first, flow).unwrap_or(first),
-            ..source.headers
-        },
-        ..source.clone()
-    };
-    (0..flows).map(flow).collect()
 }

@@ -2,7 +2,6 @@
 
 use super::StudySpec;
 use super::application::{Application, Count};
-use super::flows::divided;
 use super::headers::{Defaults, HeadersSpec};
 use super::matching::{Matches, class_map};
 use super::payload::{PayloadSpec, Sizes};
@@ -396,7 +395,7 @@ impl Checker<'_> {
                 self.check_pace(source, &params, pattern);
             }
         }
-        Some(divided(params, flows, rest))
+        Some(Self::divided(params, flows, rest))
     }
 
     /// The slice that a source names.
