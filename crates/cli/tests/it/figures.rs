@@ -361,7 +361,7 @@ cases:
 ";
 
 /// The study of other tests with figures over its cases, run with these options.
-fn declared(options: &[&str]) -> Sandbox {
+pub fn declared(options: &[&str]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("cases.yaml", format!("{STUDY}{DECLARED}"));
     sandbox.succeeded(&[&["run", "cases.yaml", "--out", "out"], options].concat());
