@@ -30,7 +30,7 @@ const DEFAULT_BUFFER: Duration = Duration::from_secs(30);
 /// trips, and longer than transports that begin together take to part.
 const DEFAULT_SPREAD: Duration = Duration::from_millis(100);
 /// Settings of a source whose packets leave when a pattern says.
-const OF_PATTERNS: [&str; 5] = ["rate", "counts", "payload", "on_off", "pcap"];
+const OF_PATTERNS: [&str; 6] = ["flows", "rate", "counts", "payload", "on_off", "pcap"];
 
 /// An application as it is written, and what it has to do with.
 struct Written<'a> {

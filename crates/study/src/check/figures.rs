@@ -143,6 +143,7 @@ pub(crate) fn figures(
         return Vec::new();
     }
     let figures = specs.iter().filter_map(|(name, spec)| {
+        check_lists(spec, problems)?;
         let (groups, drawn) = groups(&spec.value.cases, studies, problems)?;
         let mut figure = FigureCheck {
             spec,
@@ -152,6 +153,33 @@ pub(crate) fn figures(
         figure.description(&name.value, groups)
     });
     figures.collect()
+}
+
+/// Checks that lists that are written have entries: left out, they mean all.
+fn check_lists(spec: &Placed<FigureSpec>, problems: &mut Problems) -> Option<()> {
+    let FigureSpec {
+        cases,
+        policies,
+        scenarios,
+        fit,
+        ..
+    } = &spec.value;
+    let are_empty = [
+        (
+            "cases",
+            cases.0.is_empty() || cases.0.iter().any(|(_, cases)| cases.is_empty()),
+        ),
+        ("policies", policies.0.is_empty()),
+        ("scenarios", scenarios.0.is_empty()),
+        ("fit", fit.0.is_empty()),
+    ];
+    for (key, is_empty) in are_empty {
+        if let Some(at) = spec.place(key).filter(|_| is_empty) {
+            problem!(problems, at => "a list of `{key}` is empty"; "write at least one, or leave it out");
+            return None;
+        }
+    }
+    Some(())
 }
 
 type Groups<'s, 'a> = (Vec<PlotGroup>, Vec<&'s Drawable<'a>>);

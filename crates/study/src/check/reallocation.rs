@@ -136,10 +136,14 @@ impl Checker<'_> {
                     problem!(self.problems, at => "`reallocate` and `{key}` exclude each other, for now");
                 }
             }
-            let every = policy.value.reallocate.as_ref().map(|own| own.every);
-            if every.is_some_and(|every| every >= duration) {
-                problem!(self.problems, at => "the loop never acts: the run is over after {duration}, before the first \
-                    interval ends";
+            // The first reading is in the second interval.
+            let latest = policy.value.reallocate.as_ref().map(|own| {
+                let intervals = own.every.nanos().saturating_mul(2);
+                Duration::from_nanos(intervals.saturating_add(own.delay.nanos()))
+            });
+            if let Some(latest) = latest.filter(|latest| *latest >= duration) {
+                problem!(self.problems, at => "the loop acts for the first time up to {latest} after the start, twice `every` and \
+                    `delay`, and the run is over after {duration}";
                     "choose a shorter `every`, or a longer `duration`");
             }
         }

@@ -135,6 +135,9 @@ fn mistakes_in_axes_and_fits_are_told() {
 #[test]
 fn mistakes_in_cases_are_told() {
     let of = |figure: &str| refused(of_cases(&format!("{figure}{Y}")));
+    assert_snapshot!(of("    x: case\n    cases: []\n"), @"study.yaml:41:5 `cases`: a list of `cases` is empty; help: write at least one, or leave it out");
+    assert_snapshot!(of("    x: case\n    cases: {near: [a], far: []}\n"), @"study.yaml:41:5 `cases`: a list of `cases` is empty; help: write at least one, or leave it out");
+    assert_snapshot!(of("    x: case\n    policies: []\n"), @"study.yaml:41:5 `policies`: a list of `policies` is empty; help: write at least one, or leave it out");
     assert_snapshot!(of("    x: case\n    cases: [a, d]\n"), @"study.yaml:41:16 `d`: there is no case `d`; help: known are `a`, `b`, `c`");
     assert_snapshot!(of("    x: case_number\n"), @"study.yaml:40:8 `case_number`: case `c` states no `x`; help: write its number with a unit there, for example `x: 0.75 of the link`");
     assert_snapshot!(of("    x: case\n    cases: {first: a, second: [b, a]}\n"), @"study.yaml:41:35 `a`: case `a` is drawn already: a point has one line");

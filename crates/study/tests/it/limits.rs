@@ -1,6 +1,6 @@
 //! What would run without end, or in which nothing would arrive, is refused before it runs.
 
-use crate::support::{STUDY, changed, mistakes, parse};
+use crate::support::{STUDY, changed, mistakes, parse, with_application};
 use insta::assert_snapshot;
 use slicewise_study::{MemoryFiles, Periods, Plan};
 use slicewise_units::Duration;
@@ -189,4 +189,6 @@ fn flows_that_cannot_be_are_refused() {
     assert_snapshot!(steady("flows: 2, headers: {source_port: 65535}"), @"study.yaml:17:75 `2`: every flow has a source port of its own, and there are not 2 of them from 65535 on; help: give the source a lower `source_port` in its `headers`");
     assert_snapshot!(steady("flows: 10000"), @"study.yaml:17:45 `50 %`: at 500 bit/s a packet of 1046 B leaves every 16.736 s, and the source sends for 5 s: no second packet would leave; help: raise `rate`, or let the source send for longer");
     assert_snapshot!(mistakes("rate: 50 %, payload: 1000 B}", "rate: 3 bit/s, payload: 1000 B, flows: 4}"), @"study.yaml:17:78 `4`: 3 bit/s divided by 4 flows is less than 1 bit/s for each; help: raise `rate`, which is that of all flows together");
+    let application = with_application("flows: 7, application: bulk");
+    assert_snapshot!(parse(&application).unwrap_err(), @"study.yaml:18:29 `7`: `flows` is of sources with a `pattern`: what this one sends follows from its `application`; help: leave it out");
 }

@@ -91,7 +91,7 @@ fn the_report_shows_the_loop_below_the_policy() {
 #[test]
 fn times_and_fractions_are_in_their_range() {
     assert_snapshot!(mistakes("every: 100 ms", "every: 0 s"), @"study.yaml:30:14 `0 s`: every: is 0 ns: at least 1 ms");
-    assert_snapshot!(mistakes("every: 100 ms", "every: 5 s"), @"study.yaml:29:5 `reallocate`: the loop never acts: the run is over after 5 s, before the first interval ends; help: choose a shorter `every`, or a longer `duration`");
+    assert_snapshot!(mistakes("every: 100 ms", "every: 5 s"), @"study.yaml:29:5 `reallocate`: the loop acts for the first time up to 10 s after the start, twice `every` and `delay`, and the run is over after 5 s; help: choose a shorter `every`, or a longer `duration`");
     assert_snapshot!(mistakes("every: 100 ms", "every: 100 ms\n      delay: 100 ms"), @"study.yaml:31:14 `100 ms`: delay: is 100 ms: the rates must be in force before the next reading, 100 ms later");
     assert_snapshot!(mistakes("every: 100 ms", "every: 100 ms\n      weight: 0 %"), @"study.yaml:31:15 `0 %`: weight: must be more than 0 % and at most 100 %");
     assert_snapshot!(mistakes("every: 100 ms", "every: 100 ms\n      weight: 101 %"), @"study.yaml:31:15 `101 %`: weight: must be more than 0 % and at most 100 %");
