@@ -55,7 +55,7 @@ impl PolicyParams {
     /// Checks that slices can be metered in this policy.
     ///
     /// # Errors
-    /// What it lacks, and what is expected.
+    /// The part that is missing, and the one expected.
     pub fn check_metered(&self) -> Result<(), String> {
         if self.discipline != Discipline::DeficitRoundRobin {
             return Err("its discipline is not `deficit_round_robin`".to_owned());

@@ -97,7 +97,7 @@ pub struct ReallocationParams {
     pub delay: Duration,
     /// Rate that is divided, L2 without FCS.
     pub rate: BitRate,
-    /// What a class wants beyond its demand, of the demand, in thousandths of a percent.
+    /// Headroom of a class beyond its demand, of the demand, in thousandths of a percent.
     pub headroom: u32,
     /// Weight of the newest demand where demand falls, in thousandths of a percent; 1 to 100,000.
     pub weight: u32,

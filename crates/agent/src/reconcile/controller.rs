@@ -1,17 +1,60 @@
 //! Messages of the controller, and reports of the agent to it.
 
-use super::Reconciler;
 use super::slice::SliceState;
-use crate::store::Record;
-use slicewise_api::{Acknowledgement, Desired, GatewayChange, GatewaySlice, check_name};
-use std::collections::BTreeSet;
+use super::{Reconcile, Reconciler};
+use crate::store::{Kept, Record};
+use slicewise_api::{Acknowledgement, Desired, FlowTerms, GatewayChange, GatewaySlice, check_name};
+use slicewise_live::DirectionParams;
+use slicewise_live::engine::Engine;
+use slicewise_live::gateway::{Answer, Request};
+use slicewise_units::{Instant, Way};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Reconciler {
-    /// Take what the controller answered. Returns the records that keep it; a snapshot changes only what differs.
-    ///
-    /// # Errors
-    /// If it cannot be of a controller; nothing is changed then.
-    pub(crate) fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
+    fn put(&mut self, slice: GatewaySlice, generation: u64, records: &mut Vec<Record>) {
+        self.gone.remove(&slice.name);
+        let state = self.slices.get(&slice.name);
+        if state.is_some_and(|state| state.wanted.as_ref() == Some(&slice)) {
+            return;
+        }
+        records.push(Record::Put(Box::new(slice.clone())));
+        let name = slice.name.clone();
+        self.want(&name, Some(slice), generation);
+    }
+
+    fn remove(&mut self, name: &str, generation: u64, records: &mut Vec<Record>) {
+        if let Some(removed) = self.gone.get_mut(name) {
+            *removed = generation;
+            return;
+        }
+        let is_leaving = self
+            .slices
+            .get(name)
+            .is_some_and(|state| state.wanted.is_none());
+        if !is_leaving {
+            self.recovered.remove(name);
+            records.push(Record::Remove(name.to_owned()));
+            self.want(name, None, generation);
+        }
+        if let Some(state) = self.slices.get_mut(name) {
+            state.removed = generation;
+        }
+    }
+
+    /// Frames of these slices are not to wait any more, if they were removed.
+    fn purge(&mut self, names: &[String]) {
+        for name in names {
+            let state = self.slices.get_mut(name);
+            if let Some(state) = state.filter(|state| state.wanted.is_none()) {
+                state.to_purge.get_or_insert([true; 2].into());
+                self.look_at(name);
+            }
+        }
+    }
+}
+
+impl Reconcile for Reconciler {
+    fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
         check(&desired, self.reached)?;
         let Desired {
             generation,
@@ -71,67 +114,25 @@ impl Reconciler {
         Ok(records)
     }
 
-    fn put(&mut self, slice: GatewaySlice, generation: u64, records: &mut Vec<Record>) {
-        self.gone.remove(&slice.name);
-        let state = self.slices.get(&slice.name);
-        if state.is_some_and(|state| state.wanted.as_ref() == Some(&slice)) {
-            return;
-        }
-        records.push(Record::Put(Box::new(slice.clone())));
-        let name = slice.name.clone();
-        self.want(&name, Some(slice), generation);
-    }
-
-    fn remove(&mut self, name: &str, generation: u64, records: &mut Vec<Record>) {
-        if let Some(removed) = self.gone.get_mut(name) {
-            *removed = generation;
-            return;
-        }
-        let is_leaving = self
-            .slices
-            .get(name)
-            .is_some_and(|state| state.wanted.is_none());
-        if !is_leaving {
-            self.recovered.remove(name);
-            records.push(Record::Remove(name.to_owned()));
-            self.want(name, None, generation);
-        }
-        if let Some(state) = self.slices.get_mut(name) {
-            state.removed = generation;
-        }
-    }
-
-    /// Frames of these slices are not to wait any more, if they were removed.
-    fn purge(&mut self, names: &[String]) {
-        for name in names {
-            let state = self.slices.get_mut(name);
-            if let Some(state) = state.filter(|state| state.wanted.is_none()) {
-                state.to_purge.get_or_insert([true; 2].into());
-                self.look_at(name);
-            }
-        }
-    }
-
-    /// The controller knows this.
-    pub(crate) fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
-        for name in &acknowledgement.recovered {
-            self.recovered.remove(name);
-        }
-        let mut known = acknowledgement.gone.clone();
-        // One that was removed once more meanwhile is still to be told.
-        known.retain(|name| {
-            let removed = self.gone.get(name);
-            let is_known = removed.is_some_and(|&removed| removed <= acknowledgement.generation);
-            is_known && self.gone.remove(name).is_some()
+    fn kept(&self) -> Kept {
+        let wanted = self.slices.iter().filter_map(|(name, state)| {
+            let wanted = state.wanted.as_ref()?;
+            Some((name.clone(), wanted.clone()))
         });
-        if known.is_empty() {
-            return Vec::new();
+        let leaving = self
+            .slices
+            .iter()
+            .filter(|(_, state)| state.wanted.is_none());
+        let leaving = leaving.map(|(name, _)| name.clone());
+        Kept {
+            generation: self.reached,
+            slices: wanted.collect(),
+            removed: leaving.chain(self.gone.keys().cloned()).collect(),
+            refused: self.was_refused.clone(),
         }
-        vec![Record::Gone(known)]
     }
 
-    /// Returns what the controller may know.
-    pub(crate) fn acknowledgement(&self) -> Acknowledgement {
+    fn acknowledgement(&self) -> Acknowledgement {
         let first_open = self.open.values().next();
         let generation = first_open.map_or(self.reached, |open| open.before);
         let is_known = |removed: u64| removed <= generation;
@@ -143,6 +144,87 @@ impl Reconciler {
             gone: gone.map(|(name, _)| name.clone()).collect(),
         }
     }
+
+    fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
+        for name in &acknowledgement.recovered {
+            self.recovered.remove(name);
+        }
+        let known = known_as_gone(&mut self.gone, acknowledgement);
+        if known.is_empty() {
+            return Vec::new();
+        }
+        vec![Record::Gone(known)]
+    }
+
+    fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    fn refused(&self) -> &BTreeSet<String> {
+        &self.was_refused
+    }
+
+    fn refused_now(&self) -> u64 {
+        self.refused.len() as u64
+    }
+
+    fn is_in_force(&self, name: &str) -> bool {
+        let state = self.slices.get(name);
+        state.is_some_and(SliceState::is_here)
+    }
+
+    fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms> {
+        let here = self.slices.get(name)?.here[way].as_ref()?;
+        Some(&here.flows)
+    }
+
+    fn on_reloaded(&mut self, directions: [DirectionParams; 2]) {
+        self.directions = directions;
+        // Queue limits follow the rate of the link.
+        let names: Vec<String> = self.slices.keys().cloned().collect();
+        for name in names {
+            self.look_at(&name);
+        }
+    }
+
+    fn restore(&mut self, engine: &mut Engine, now: Instant) {
+        while let Some(change) = self.poll_change(now) {
+            self.on_changed(engine.change_slice(change, now), now);
+        }
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        let later = self.later.keys().next().map(|&(at, _)| at);
+        later.into_iter().chain(self.refused_again).min()
+    }
+
+    fn poll_request(&mut self, _: bool, now: Instant) -> Option<Request> {
+        let change = self.poll_change(now)?;
+        Some(Request::Change(Box::new(change)))
+    }
+
+    fn on_answer(&mut self, answer: Answer, now: Instant) {
+        match answer {
+            Answer::Changed(outcome) => self.on_changed(outcome, now),
+            Answer::Gone(gone) => self.on_gone(gone.direction, &gone.counters.class),
+            _ => {}
+        }
+    }
+}
+
+/// Takes out of `removed`, by name the generation that removed each slice, what the controller knows as gone; returns these names.
+pub(super) fn known_as_gone(
+    removed: &mut BTreeMap<String, u64>,
+    acknowledgement: &Acknowledgement,
+) -> Vec<String> {
+    let mut known = acknowledgement.gone.clone();
+    // One that was removed once more meanwhile is still to be told.
+    known.retain(|name| {
+        let removed_in = removed.get(name);
+        let is_known = removed_in.is_some_and(|&own| own <= acknowledgement.generation);
+        is_known && removed.remove(name).is_some()
+    });
+    known
 }
 
 /// Checks an answer after generation `reached`. Names must be such as the controller gives.

@@ -3,7 +3,7 @@
 //! The policy of each direction is built from all slices that are wanted, prepared here, and committed between two frames. Slices that stay keep
 //! their tokens and counters. Frames of slices that are removed leave before all others, so with the commit a slice is gone.
 
-use super::controller::check;
+use super::controller::{check, known_as_gone};
 use super::strategy::Reconcile;
 use crate::store::{Kept, Record};
 use crate::terms;
@@ -35,7 +35,7 @@ pub(crate) struct Metered {
     refused: BTreeMap<String, RefusedSlice>,
     /// Slices that were refused and are in force now.
     recovered: BTreeSet<String>,
-    /// What is in force may differ from what is wanted.
+    /// True while the slices in force may differ from those wanted.
     is_due: bool,
     step: Step,
     /// Target of the step.
@@ -261,13 +261,7 @@ impl Reconcile for Metered {
         for name in &acknowledgement.recovered {
             self.recovered.remove(name);
         }
-        let mut known = acknowledgement.gone.clone();
-        // One that was removed once more meanwhile is still to be told.
-        known.retain(|name| {
-            let removed = self.removed_in.get(name);
-            let is_known = removed.is_some_and(|&removed| removed <= acknowledgement.generation);
-            is_known && self.removed_in.remove(name).is_some()
-        });
+        let known = known_as_gone(&mut self.removed_in, acknowledgement);
         if known.is_empty() {
             return Vec::new();
         }

@@ -32,7 +32,7 @@ mod tests;
 
 use crate::store::Kept;
 use slice::{Effect, Next, SliceState};
-use slicewise_api::{FlowTerms, GatewaySlice, RefusedSlice};
+use slicewise_api::{GatewaySlice, RefusedSlice};
 use slicewise_dataplane::{SliceChangeError, SliceChanged};
 use slicewise_live::DirectionParams;
 use slicewise_live::engine::{DirectedChange, NotChanged};
@@ -128,25 +128,6 @@ impl Reconciler {
         }
         new.close(kept.generation);
         new
-    }
-
-    /// Returns what is wanted, as it is to be kept.
-    pub(crate) fn kept(&self) -> Kept {
-        let wanted = self.slices.iter().filter_map(|(name, state)| {
-            let wanted = state.wanted.as_ref()?;
-            Some((name.clone(), wanted.clone()))
-        });
-        let leaving = self
-            .slices
-            .iter()
-            .filter(|(_, state)| state.wanted.is_none());
-        let leaving = leaving.map(|(name, _)| name.clone());
-        Kept {
-            generation: self.reached,
-            slices: wanted.collect(),
-            removed: leaving.chain(self.gone.keys().cloned()).collect(),
-            refused: self.was_refused.clone(),
-        }
     }
 
     fn want(&mut self, name: &str, wanted: Option<GatewaySlice>, generation: u64) {
@@ -252,12 +233,6 @@ impl Reconciler {
     fn look_later(&mut self, name: &str, at: Instant) {
         self.next_number += 1;
         self.later.insert((at, self.next_number), name.to_owned());
-    }
-
-    /// When to ask for changes again, if nothing happens before.
-    pub(crate) fn poll_at(&self) -> Option<Instant> {
-        let later = self.later.keys().next().map(|&(at, _)| at);
-        later.into_iter().chain(self.refused_again).min()
     }
 
     /// The next change to ask for; it has to be [answered](Self::on_changed).
@@ -448,43 +423,6 @@ impl Reconciler {
             self.look_at(name);
         }
         self.retry_refused();
-    }
-
-    /// Another configuration of the gateway is in force.
-    pub(crate) fn on_reloaded(&mut self, directions: [DirectionParams; 2]) {
-        self.directions = directions;
-        // Queue limits follow the rate of the link.
-        let names: Vec<String> = self.slices.keys().cloned().collect();
-        for name in names {
-            self.look_at(&name);
-        }
-    }
-
-    /// The newest generation that was taken.
-    pub(crate) const fn reached(&self) -> u64 {
-        self.reached
-    }
-
-    /// The names of slices that are known as refused.
-    pub(crate) const fn refused(&self) -> &BTreeSet<String> {
-        &self.was_refused
-    }
-
-    /// Number of slices that cannot be put in force.
-    pub(crate) fn refused_now(&self) -> u64 {
-        self.refused.len() as u64
-    }
-
-    /// Returns whether a slice is in force.
-    pub(crate) fn is_in_force(&self, name: &str) -> bool {
-        let state = self.slices.get(name);
-        state.is_some_and(SliceState::is_here)
-    }
-
-    /// Terms in force for the flows of a slice in a direction.
-    pub(crate) fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms> {
-        let here = self.slices.get(name)?.here[way].as_ref()?;
-        Some(&here.flows)
     }
 
     /// Returns whether nothing is left to do.

@@ -1,6 +1,5 @@
 //! Common interface of the ways in which slices get in force: one after the other, or all in one commit.
 
-use super::Reconciler;
 use crate::store::{Kept, Record};
 use slicewise_api::{Acknowledgement, Desired, FlowTerms};
 use slicewise_live::DirectionParams;
@@ -53,69 +52,4 @@ pub(crate) trait Reconcile: Debug + Send {
 
     /// Takes an answer of the forwarding thread.
     fn on_answer(&mut self, answer: Answer, now: Instant);
-}
-
-impl Reconcile for Reconciler {
-    fn take(&mut self, desired: Desired) -> Result<Vec<Record>, String> {
-        self.take(desired)
-    }
-
-    fn kept(&self) -> Kept {
-        self.kept()
-    }
-
-    fn acknowledgement(&self) -> Acknowledgement {
-        self.acknowledgement()
-    }
-
-    fn on_acknowledged(&mut self, acknowledgement: &Acknowledgement) -> Vec<Record> {
-        self.on_acknowledged(acknowledgement)
-    }
-
-    fn reached(&self) -> u64 {
-        self.reached()
-    }
-
-    fn refused(&self) -> &BTreeSet<String> {
-        self.refused()
-    }
-
-    fn refused_now(&self) -> u64 {
-        self.refused_now()
-    }
-
-    fn is_in_force(&self, name: &str) -> bool {
-        self.is_in_force(name)
-    }
-
-    fn flows_in_force(&self, name: &str, way: Way) -> Option<&FlowTerms> {
-        self.flows_in_force(name, way)
-    }
-
-    fn on_reloaded(&mut self, directions: [DirectionParams; 2]) {
-        self.on_reloaded(directions);
-    }
-
-    fn restore(&mut self, engine: &mut Engine, now: Instant) {
-        while let Some(change) = self.poll_change(now) {
-            self.on_changed(engine.change_slice(change, now), now);
-        }
-    }
-
-    fn poll_at(&self) -> Option<Instant> {
-        self.poll_at()
-    }
-
-    fn poll_request(&mut self, _: bool, now: Instant) -> Option<Request> {
-        let change = self.poll_change(now)?;
-        Some(Request::Change(Box::new(change)))
-    }
-
-    fn on_answer(&mut self, answer: Answer, now: Instant) {
-        match answer {
-            Answer::Changed(outcome) => self.on_changed(outcome, now),
-            Answer::Gone(gone) => self.on_gone(gone.direction, &gone.counters.class),
-            _ => {}
-        }
-    }
 }

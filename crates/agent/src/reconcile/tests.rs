@@ -5,7 +5,9 @@ mod random;
 
 use super::*;
 use crate::store::Record;
-use slicewise_api::{Desired, ElephantTerms, GatewayChange, GatewayTerms, Guarantee, Match, Terms};
+use slicewise_api::{
+    Desired, ElephantTerms, FlowTerms, GatewayChange, GatewayTerms, Guarantee, Match, Terms,
+};
 use slicewise_live::engine::Engine;
 use slicewise_live::memory::MemoryPort;
 use slicewise_live::{EngineParams, Port};

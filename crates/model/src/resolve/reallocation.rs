@@ -30,7 +30,7 @@ pub struct ReallocationSpec {
     pub delay: Duration,
     /// Rate that is divided; default what the device forwards.
     pub rate: Option<RateSpec>,
-    /// What a class wants beyond its demand, of the demand, in thousandths of a percent.
+    /// Headroom of a class beyond its demand, of the demand, in thousandths of a percent.
     pub headroom: u32,
     /// Weight of the newest demand where demand falls, in thousandths of a percent.
     pub weight: u32,

@@ -44,7 +44,7 @@ fn allocated(rate: u64, demands: &[RateDemand]) -> Vec<u64> {
     rates.into_iter().map(BitRate::bits_per_second).collect()
 }
 
-/// What a class wants, within its limits.
+/// Wish of a class, within its limits.
 fn wanted(of: &RateDemand) -> u64 {
     let wanted = of.wanted.max(of.limits.minimum).min(of.limits.maximum);
     wanted.bits_per_second()

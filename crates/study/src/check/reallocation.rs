@@ -31,7 +31,7 @@ settings! {
         delay,
         /// Rate that is divided, L2 without FCS: a rate, or a percentage of what the device forwards. Default all of it.
         rate: RateSpec = |own, rate| own.rate = Some(rate),
-        /// What a class gets beyond its demand, of the demand, if there is enough. Default 0 %.
+        /// Headroom of a class beyond its demand, as a percentage of the demand, if there is enough. Default 0 %.
         headroom: Percent = |own, headroom| own.headroom = headroom.0,
         /// Weight of the newest demand in the estimate where demand falls; a rise counts at once. Default 100 %.
         weight: Percent = |own, weight| own.weight = weight.0,
@@ -133,7 +133,7 @@ impl Checker<'_> {
             };
             for key in ["path", "populations", "timeline"] {
                 if self.key_at(&[key]).is_some() {
-                    problem!(self.problems, at => "`reallocate` and `{key}` exclude each other, for now");
+                    problem!(self.problems, at => "`reallocate` and `{key}` exclude each other");
                 }
             }
             // The first reading is in the second interval.

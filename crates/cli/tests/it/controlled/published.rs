@@ -20,6 +20,7 @@ const PHASES: [[(u64, u64); 2]; 3] = [
     [(60, 80), (30, 100)],
     [(20, 100), (50, 70)],
 ];
+
 impl Setup {
     fn published(ends: &Ends) -> Self {
         let setup = Self::new(ends);
@@ -38,6 +39,16 @@ impl Setup {
     fn put(&self, slice: &Slice) -> Result<(), ClientError> {
         let put = self.client.put_slice(slice, Precondition::None, None);
         put.map(drop)
+    }
+
+    fn remove_both(&self) {
+        for name in ["s1", "s2"] {
+            let removed = self.client.remove_slice(name, Precondition::None, None);
+            removed.unwrap();
+        }
+        self.wait_until("all are gone", || {
+            self.states().is_some_and(|states| states.is_empty())
+        });
     }
 }
 
@@ -204,15 +215,7 @@ fn slices_of_the_published_data_plane_are_created_changed_and_removed_at_run_tim
             == 2
     });
     setup.wait_until_installed();
-    for name in ["s1", "s2"] {
-        setup
-            .client
-            .remove_slice(name, Precondition::None, None)
-            .unwrap();
-    }
-    setup.wait_until("all are gone", || {
-        setup.states().is_some_and(|states| states.is_empty())
-    });
+    setup.remove_both();
     assert_eq!(link().left.rate_bps, 99_000_000);
 }
 
@@ -256,14 +259,6 @@ fn the_rates_of_v4_under_a_controller() {
     setup.wait_for_link();
     for protocols in [["udp", "tcp"], ["tcp", "tcp"]] {
         run_phases(&ends, &setup, protocols);
-        for name in ["s1", "s2"] {
-            setup
-                .client
-                .remove_slice(name, Precondition::None, None)
-                .unwrap();
-        }
-        setup.wait_until("all are gone", || {
-            setup.states().is_some_and(|states| states.is_empty())
-        });
+        setup.remove_both();
     }
 }
