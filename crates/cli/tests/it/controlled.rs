@@ -212,15 +212,14 @@ impl Setup {
 
     /// Run both under a clock that [`Self::shift`] moves; `false` without a C compiler.
     fn shift_clocks(&mut self) -> bool {
-        self.sandbox.write("clock.c", SHIFTED_CLOCK);
-        let (library, shift) = (self.sandbox.path("clock.so"), self.sandbox.path("shift"));
-        let made = Command::new("cc")
-            .args(["-shared", "-fPIC", "-o"])
-            .arg(&library)
-            .arg(self.sandbox.path("clock.c"))
-            .status();
-        self.environment = vec![("LD_PRELOAD", library), ("SHIFT", shift)];
-        made.is_ok_and(|made| made.success())
+        let Some(library) = self.sandbox.preload(SHIFTED_CLOCK) else {
+            return false;
+        };
+        self.environment = vec![
+            ("LD_PRELOAD", library),
+            ("SHIFT", self.sandbox.path("shift")),
+        ];
+        true
     }
 
     fn shift(&self, hours: i64) {

@@ -1,5 +1,6 @@
 //! A real browser, driven by the WebDriver protocol (W3C) over chromedriver: what the tests need of it.
 
+use super::Sandbox;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -19,10 +20,26 @@ const AXE: &str = "SLICEWISE_AXE";
 /// How long is waited for something that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Chromium gives up what it loads when an interface comes or goes, as those of other tests do: it does not learn of them.
+const NO_NETLINK: &str = r"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int socket(int domain, int type, int protocol) {
+    if (domain != AF_NETLINK) return syscall(SYS_socket, domain, type, protocol);
+    errno = EAFNOSUPPORT;
+    return -1;
+}
+";
+
 pub struct Browser {
     driver: Child,
     agent: Agent,
     session: String,
+    /// Holds what is preloaded.
+    _sandbox: Sandbox,
 }
 
 impl Browser {
@@ -33,8 +50,11 @@ impl Browser {
             eprintln!("skipped: {missing} is not installed (Debian: chromium, chromium-driver)");
             return None;
         }
+        let sandbox = Sandbox::new();
+        let preloaded = sandbox.preload(NO_NETLINK).map(|it| ("LD_PRELOAD", it));
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
+            .envs(preloaded)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -55,6 +75,7 @@ impl Browser {
             driver,
             agent: config.build().into(),
             session: format!("http://127.0.0.1:{port}/session"),
+            _sandbox: sandbox,
         };
         let arguments = [
             "--headless=new".to_owned(),

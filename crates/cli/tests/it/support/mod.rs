@@ -33,6 +33,17 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
+    /// Compile C whose functions take the place of those of the C library (`LD_PRELOAD`); `None` without a C compiler.
+    pub fn preload(&self, source: &str) -> Option<PathBuf> {
+        self.write("preload.c", source);
+        let library = self.path("preload.so");
+        let made = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&library, &self.path("preload.c")])
+            .status();
+        made.is_ok_and(|made| made.success()).then_some(library)
+    }
+
     /// Write a file, and the folders on the way to it.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path(name);
