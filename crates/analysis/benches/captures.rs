@@ -139,9 +139,9 @@ fn ours(pair: &Pair) -> (Taken, RunRecord) {
             policy: "p".to_owned(),
             scenario: "s".to_owned(),
             repetition: 0,
-            seed: 0,
+            ..RunKey::default()
         };
-        last = Some(analyse(&params, key, "bench", "", &Unwatched, None).expect("it is analysed"));
+        last = Some(analyse(&params, key, &Unwatched, None).expect("it is analysed"));
     });
     let taken = Taken {
         name: "ours, to all figures",

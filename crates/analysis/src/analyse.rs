@@ -35,8 +35,6 @@ pub const MOST_FLOW_RECORDS: usize = 10_000;
 pub fn analyse(
     params: &AnalysisParams,
     key: RunKey,
-    study: &str,
-    study_digest: &str,
     watch: &dyn Watch,
     mut sink: Option<&mut dyn PacketSink>,
 ) -> Result<RunRecord, AnalysisError> {
@@ -81,7 +79,7 @@ pub fn analyse(
     }
     let (hops, via) = hops::measure(params, watch)?;
     let timeout_ns = params.loss_timeout.nanos();
-    let mut record = finish(pass, key, study, study_digest, timeout_ns, via);
+    let mut record = finish(pass, key, timeout_ns, via);
     record.hops = hops;
     Ok(record)
 }
@@ -212,14 +210,7 @@ fn collector(
     })
 }
 
-fn finish(
-    pass: PassResult,
-    key: RunKey,
-    study: &str,
-    study_digest: &str,
-    timeout_ns: u64,
-    via: Vec<PointRecord>,
-) -> RunRecord {
+fn finish(pass: PassResult, key: RunKey, timeout_ns: u64, via: Vec<PointRecord>) -> RunRecord {
     let PassResult {
         mut recorded,
         facts,
@@ -229,9 +220,7 @@ fn finish(
         connections,
         ..
     } = pass;
-    let mut record = recorded
-        .collector
-        .finish(key, study, study_digest, Vec::new());
+    let mut record = recorded.collector.finish(key, Vec::new());
     let flows = recorded.flows.iter().enumerate();
     let mut records: Vec<FlowRecord> = flows
         .filter(|(_, flow)| flow.sent_frames > 0)

@@ -2,6 +2,7 @@ use crate::output::Verbosity;
 use crate::slice::SliceOptions;
 use crate::tenant::TenantOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use slicewise_results::Force;
 use slicewise_units::Duration;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -192,7 +193,8 @@ pub struct RunOptions {
     /// also where one case is run.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Discard results of another study or version in the results folder.
+    /// Discard results of another study or version in the results folder, and runs whose inputs have changed; of real
+    /// packets, and with `--captures`, all runs.
     #[arg(long)]
     pub replace: bool,
     /// Keep every run's packets as real frames, in
@@ -222,6 +224,16 @@ impl RunOptions {
         };
         let quick = if self.quick { "-quick" } else { "" };
         format!("{on}{quick}")
+    }
+
+    /// What becomes of results that are there. A simulated run with the same inputs would come out the same, and is
+    /// carried out again only for its packets.
+    pub fn force(&self) -> Force {
+        match self.on {
+            _ if !self.replace => Force::Refuse,
+            BackendName::Sim if self.captures.is_none() => Force::Replace,
+            _ => Force::Discard,
+        }
     }
 }
 

@@ -73,6 +73,13 @@ impl Execution<'_> {
                     progress.detail(&format!("{}: kept from before", self.run_name(number, key)));
                     key
                 }
+                RunEvent::Copied(key) => {
+                    progress.detail(&format!(
+                        "{}: as in another case",
+                        self.run_name(number, key)
+                    ));
+                    key
+                }
                 RunEvent::Failed(key, reason) => {
                     progress.detail(&format!("{}: failed: {reason}", self.run_name(number, key)));
                     key
@@ -127,13 +134,19 @@ impl Execution<'_> {
         let total: usize = self.works.iter().map(|work| work.runs.len()).sum();
         let resumed: usize = outcomes.iter().map(|outcome| outcome.resumed).sum();
         let finished: usize = outcomes.iter().map(|outcome| outcome.finished).sum();
+        let copied: usize = outcomes.iter().map(|outcome| outcome.copied).sum();
         let what = self.what;
         if resumed > 0 {
             noteln!("{resumed} of {total} {what} were finished before and are kept");
         }
+        if copied > 0 {
+            noteln!(
+                "{copied} of {total} {what} are the same in several cases, and were carried out once"
+            );
+        }
         self.print_failed(outcomes);
         if outcomes.iter().any(|outcome| outcome.interrupted) {
-            let done = finished + resumed;
+            let done = finished + resumed + copied;
             errln!(
                 "stopped: {done} of {total} {what} are on disk; the same command continues with the rest"
             );

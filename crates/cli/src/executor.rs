@@ -4,7 +4,7 @@ use slicewise_results::host::RunTime;
 use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -18,6 +18,8 @@ pub enum RunEvent {
     Finished(RunKey, RunTime),
     /// Its record of an earlier command is there and sound.
     Resumed(RunKey),
+    /// It is the same run as one of another work, whose record it got.
+    Copied(RunKey),
     /// A record was there but cannot be read or trusted; the run is carried out again.
     Damaged(String),
     /// No record: the back end failed.
@@ -35,6 +37,8 @@ pub struct Outcome {
     pub times: BTreeMap<String, BTreeMap<String, RunTime>>,
     /// Runs found finished.
     pub resumed: usize,
+    /// Runs of which another work has the same.
+    pub copied: usize,
     /// Runs that gave no record, and why.
     pub failed: Vec<(RunKey, String)>,
     /// Stopped before all were done.
@@ -52,8 +56,9 @@ pub struct Work<'a> {
 }
 
 /// Carry out the runs of `works`, at most `jobs` at a time, reporting each to `on_event` from this thread with the
-/// number of its work. Runs of several works take turns, repetition by repetition. Stops taking new runs once
-/// `interrupt` is set, or once a record could not be written; those going on are finished.
+/// number of its work. Runs of several works take turns, repetition by repetition, and one that several works have is
+/// simulated once. Stops taking new runs once `interrupt` is set, or once a record could not be written; those going on
+/// are finished.
 pub fn execute(
     works: &[Work<'_>],
     jobs: usize,
@@ -64,47 +69,81 @@ pub fn execute(
     let mut outcomes: Vec<Outcome> = works.iter().map(|_| Outcome::default()).collect();
     let is_concurrent = works.iter().all(|work| work.backend.is_concurrent());
     let jobs = if is_concurrent { jobs } else { 1 };
-    let numbered = works.iter().enumerate();
-    let mut runs: Vec<(usize, &RunSpec)> = numbered
-        .flat_map(|(number, work)| work.runs.iter().map(move |run| (number, run)))
-        .collect();
-    if works.len() > 1 {
-        runs.sort_by_key(|(_, run)| run.repetition);
-    }
-    in_parallel(
-        &runs,
-        jobs,
-        &[interrupt, &stop],
-        |&(number, run), send| {
-            let Some(work) = works.get(number) else {
-                return;
-            };
-            run_one(work, run, |event| {
-                if matches!(event, RunEvent::NotWritten(_)) {
-                    stop.store(true, Ordering::Relaxed);
+    for runs in turns(works, is_concurrent) {
+        in_parallel(
+            &runs,
+            jobs,
+            &[interrupt, &stop],
+            |turn, send| {
+                run_one(turn, |event| {
+                    if matches!(event, RunEvent::NotWritten(_)) {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    send((turn.number, event));
+                });
+            },
+            |(number, event)| {
+                on_event(number, &event);
+                if let Some(outcome) = outcomes.get_mut(number) {
+                    outcome.count(event);
                 }
-                send((number, event));
-            });
-        },
-        |(number, event)| {
-            on_event(number, &event);
-            if let Some(outcome) = outcomes.get_mut(number) {
-                outcome.count(event);
-            }
-        },
-    );
+            },
+        );
+    }
     for (outcome, work) in outcomes.iter_mut().zip(works) {
-        let done = outcome.finished + outcome.resumed + outcome.failed.len();
+        let done = outcome.finished + outcome.resumed + outcome.copied + outcome.failed.len();
         outcome.interrupted = done < work.runs.len() && outcome.stopped_by.is_none();
         outcome.failed.sort();
     }
     outcomes
 }
 
+/// A run, when it is its turn.
+struct Turn<'a> {
+    work: &'a Work<'a>,
+    /// Of the work.
+    number: usize,
+    run: &'a RunSpec,
+    /// The folder of a work that has the same run.
+    same_in: Option<&'a ResultsFolder>,
+}
+
+/// All runs in the order in which they are taken: first those that no earlier work has, then those that one has, if they
+/// may share a record.
+fn turns<'a>(works: &'a [Work<'a>], may_share: bool) -> [Vec<Turn<'a>>; 2] {
+    let mut first: HashMap<(&str, u32), &ResultsFolder> = HashMap::new();
+    let (mut own, mut same) = (Vec::new(), Vec::new());
+    for (number, work) in works.iter().enumerate() {
+        for run in work.runs {
+            let inputs = work.folder.study().inputs.get(run.policy);
+            let inputs = inputs.and_then(|of_policy| of_policy.get(run.scenario));
+            let key = inputs.map(|inputs| (inputs.as_str(), run.repetition));
+            let same_in = key.and_then(|key| first.get(&key).copied());
+            let turn = Turn {
+                work,
+                number,
+                run,
+                same_in: same_in.filter(|_| may_share),
+            };
+            if let Some(key) = key {
+                first.entry(key).or_insert(work.folder);
+            }
+            match turn.same_in {
+                Some(_) => same.push(turn),
+                None => own.push(turn),
+            }
+        }
+    }
+    if works.len() > 1 {
+        own.sort_by_key(|turn| turn.run.repetition);
+    }
+    [own, same]
+}
+
 impl Outcome {
     /// Some record is there.
     pub const fn has_runs(&self) -> bool {
-        self.finished + self.resumed > 0
+        self.finished + self.resumed + self.copied > 0
     }
 
     fn count(&mut self, event: RunEvent) {
@@ -116,6 +155,7 @@ impl Outcome {
                 *total = total.and(time);
             }
             RunEvent::Resumed(_) => self.resumed += 1,
+            RunEvent::Copied(_) => self.copied += 1,
             RunEvent::Damaged(_) => {}
             RunEvent::Failed(key, reason) => self.failed.push((key, reason)),
             RunEvent::NotWritten(error) => {
@@ -178,13 +218,14 @@ pub fn record_of(
     }
 }
 
-fn run_one(work: &Work<'_>, run: &RunSpec, send: impl Fn(RunEvent)) {
+fn run_one(turn: &Turn<'_>, send: impl Fn(RunEvent)) {
+    let Turn { run, same_in, .. } = turn;
     let &Work {
         study,
         folder,
         backend,
         ..
-    } = work;
+    } = turn.work;
     let Some(key) = run.key(study) else {
         debug_assert!(false, "runs are of this study");
         return;
@@ -195,10 +236,13 @@ fn run_one(work: &Work<'_>, run: &RunSpec, send: impl Fn(RunEvent)) {
         Err(error) => send(RunEvent::Damaged(error.to_string())),
     }
     let started = Instant::now();
-    let record = record_of(study, backend, run);
+    let same = same_in.and_then(|folder| folder.read_run(&key).ok()?);
+    let is_copied = same.is_some();
+    let record = same.map_or_else(|| record_of(study, backend, run), |same| Some(Ok(same)));
     let elapsed = started.elapsed();
     send(match record {
         Some(Ok(record)) => match folder.write_run(&record) {
+            Ok(()) if is_copied => RunEvent::Copied(key),
             Ok(()) => RunEvent::Finished(key, run_time(&record, elapsed)),
             // A fault of this run alone.
             Err(error @ ResultsError::RefusedRecord { .. }) => {

@@ -1,6 +1,6 @@
 //! The results folder a command writes into.
 
-use crate::Failure;
+use crate::{Failure, noteln};
 use slicewise_results::{Force, ResultsError, ResultsFolder};
 use slicewise_stats::description::StudyDescription;
 use slicewise_study::Study;
@@ -21,22 +21,17 @@ pub fn named_path(out: Option<&Path>, name: &str) -> PathBuf {
     out.map_or_else(|| Path::new("results").join(name), Path::to_owned)
 }
 
-/// Opens the folder for results of the study described, or goes on with it; `replace` throws away what
-/// another study left there.
+/// Opens the folder for results of the study described, or goes on with it.
 pub fn open_results(
     path: &Path,
     description: &StudyDescription,
-    replace: bool,
+    force: Force,
 ) -> Result<ResultsFolder, Failure> {
-    let force = if replace {
-        Force::Replace
-    } else {
-        Force::Refuse
-    };
-    ResultsFolder::create(path, description, force).map_err(|error| {
+    let folder = ResultsFolder::create(path, description, force).map_err(|error| {
         let can_be_replaced = matches!(
             error,
             ResultsError::OtherStudy { .. }
+                | ResultsError::OtherInputs { .. }
                 | ResultsError::UnknownSchema { .. }
                 | ResultsError::DamagedStudy { .. }
         );
@@ -46,7 +41,12 @@ pub fn open_results(
         } else {
             failure
         }
-    })
+    })?;
+    let changes = folder.changes().join("; ");
+    if !changes.is_empty() {
+        noteln!("since the last run into `{}`: {changes}", path.display());
+    }
+    Ok(folder)
 }
 
 /// Exit code 2 where the user named the wrong folder, 1 where the system failed.

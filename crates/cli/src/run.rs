@@ -36,7 +36,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     let simulator = simulator(options, study)?;
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = results_path(options.out.as_deref(), study, &options.suffix());
-    let folder = open_results(&path, &description, options.replace)?;
+    let folder = open_results(&path, &description, options.force())?;
     if let Some(root) = &options.captures {
         let names = &capture::FILE_NAMES;
         captures::check(

@@ -40,8 +40,6 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
         prepare(folder, options.replace)?;
     }
     let mut several = SeveralSeeds {
-        study,
-        description: study.description(env!("CARGO_PKG_VERSION")).by_phase(),
         simulator: Simulator::default(),
         jobs: options.jobs.map_or_else(processors, NonZeroU32::get) as usize,
         progress: Progress::new(runs_a_seed.saturating_mul(u64::from(count))),
@@ -50,12 +48,10 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
     let mut table = SeedTable::default();
     let mut failure = None;
     for seed in seeds {
-        let filter = RunFilter {
-            seed: Some(seed),
-            ..filter.clone()
-        };
-        let runs = study.runs(&filter).map_err(Failure::mistake)?;
-        match several.judge(&runs, &interrupt) {
+        let mut of_seed = study.clone();
+        of_seed.seed = seed;
+        let runs = of_seed.runs(&filter).map_err(Failure::mistake)?;
+        match several.judge(&of_seed, &runs, &interrupt) {
             Ok(Some(verdicts)) => table.add(seed, &verdicts),
             Ok(None) => break,
             Err(why) => {
@@ -77,32 +73,30 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
         return Ok(Exit::Interrupted);
     }
     if let Some(folder) = &options.out {
-        write_seed_table(folder, &several.description, &table).map_err(Failure::system)?;
+        write_seed_table(folder, &description(study), &table).map_err(Failure::system)?;
         outln!("Table: {}", folder.join(CSV).display());
     }
     Ok(Exit::Success)
 }
 
 /// Executor of the runs of one seed after those of another.
-struct SeveralSeeds<'a> {
-    study: &'a Study,
-    description: StudyDescription,
+struct SeveralSeeds {
     simulator: Simulator,
     jobs: usize,
     progress: Progress,
 }
 
-impl SeveralSeeds<'_> {
-    /// The verdicts of the policies that have `runs`, all of one seed; `None` where the user stopped them.
-    /// Fails with the first run that does.
+impl SeveralSeeds {
+    /// The verdicts of the policies that have `runs`; `None` where the user stopped them. Fails with the first run that
+    /// does.
     fn judge(
         &mut self,
+        study: &Study,
         runs: &[RunSpec],
         interrupt: &AtomicBool,
     ) -> Result<Option<Vec<PolicyVerdict>>, String> {
+        let description = &description(study);
         let Self {
-            study,
-            description,
             simulator,
             jobs,
             progress,
@@ -159,6 +153,11 @@ impl SeveralSeeds<'_> {
                 .collect(),
         ))
     }
+}
+
+/// The study as it is judged.
+fn description(study: &Study) -> StudyDescription {
+    study.description(env!("CARGO_PKG_VERSION")).by_phase()
 }
 
 /// Options that make no sense with several seeds.

@@ -112,7 +112,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     let folder = series_folder(options, series, studies, Vec::new())?;
     let open = |study: &Study| -> Result<ResultsFolder, Failure> {
         let description = study.description(env!("CARGO_PKG_VERSION"));
-        open_results(&path_of(options, study), &description, options.replace)
+        open_results(&path_of(options, study), &description, options.force())
     };
     let folders: Vec<ResultsFolder> = studies.iter().map(open).collect::<Result<_, _>>()?;
     let simulator = Simulator::default();

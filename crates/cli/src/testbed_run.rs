@@ -75,7 +75,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
     }
     let description = describe(&study, &device);
     let path = results_path(options.out.as_deref(), &study, &options.suffix());
-    let folder = open_results(&path, &description, options.replace)?;
+    let folder = open_results(&path, &description, options.force())?;
     if let Some(root) = &options.captures {
         let is_free = |path: &Path| Ok(path.symlink_metadata().is_err());
         captures::check(root, &CAPTURE_NAMES, is_free, (&study, &runs), &folder)?;
@@ -152,7 +152,7 @@ fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
         program,
         study: file,
         case: study.case.clone(),
-        digest: study.text_digest().to_owned(),
+        digest: study.digest().to_owned(),
     })
 }
 
@@ -311,7 +311,7 @@ fn predict(
 ) -> Result<Exit, Failure> {
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = folder.prediction_path(OfferedTraffic::AsStudied);
-    let folder = open_results(&path, &description, options.replace)?;
+    let folder = open_results(&path, &description, options.force())?;
     noteln!("predicting {} runs", runs.len());
     let work = Work {
         study,
@@ -339,7 +339,7 @@ fn replay(
 ) -> Result<Replay, Failure> {
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = folder.prediction_path(OfferedTraffic::AsSent);
-    let folder = open_results(&path, &description, options.replace)?;
+    let folder = open_results(&path, &description, options.force())?;
     let study = study.clone();
     Ok(Box::new(move |run, sources| {
         let simulated = Simulator::offering(sources).run(&study, run);

@@ -2,15 +2,16 @@
 
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{
-    CdfPoint, Figures, IatFigures, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
+    CdfPoint, Figures, IatFigures, OTHER_INPUTS, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
 };
 
 /// Check that `record` is of `study` and that its numbers can be: every reader after this relies
 /// on it.
 pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> Result<(), String> {
     schema_version(record.schema_version)?;
-    if record.study_digest != study.digest {
-        return Err(format!("it is of study digest `{}`", record.study_digest));
+    let key = &record.key;
+    if key.inputs != study.inputs_of(&key.policy, &key.scenario) {
+        return Err(OTHER_INPUTS.to_owned());
     }
     if record.bin_ns == 0 {
         return Err("its bins have no width".to_owned());

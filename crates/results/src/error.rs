@@ -1,3 +1,4 @@
+use slicewise_stats::words::count;
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -156,6 +157,23 @@ pub enum ResultsError {
         /// Value that was asked for.
         wanted: String,
     },
+    /// The folder holds runs of the study that this description of it gives other inputs.
+    #[error(
+        "`{}` holds {}{of} with other inputs{}: name another folder for the new results",
+        path.display(),
+        count(*runs, "run"),
+        if *kept > 0 { format!(", and {kept} with the same") } else { String::new() }
+    )]
+    OtherInputs {
+        /// The folder.
+        path: PathBuf,
+        /// How many.
+        runs: u64,
+        /// Of which policies or scenarios they are: " of policy `fq`", or empty.
+        of: String,
+        /// Runs whose inputs are the same.
+        kept: u64,
+    },
     /// Another process is writing into the folder.
     #[error("another process is writing into `{}`: wait for it, or name another folder", path.display())]
     InUse {
@@ -260,6 +278,7 @@ impl ResultsError {
             | Self::NoResults { .. }
             | Self::DamagedStudyAmongOthers { .. }
             | Self::OtherStudy { .. }
+            | Self::OtherInputs { .. }
             | Self::Foreign { .. }
             | Self::InUse { .. } => true,
             Self::Io { source, .. } => matches!(

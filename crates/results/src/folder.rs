@@ -2,6 +2,7 @@
 
 use crate::checksum::{self, Form};
 use crate::host::HostFacts;
+use crate::inputs::{self, RunsOfStudy};
 use crate::names::{
     FACTS_BYTES, FILES, FOLDERS, FORMAT, LOCK_FILE, MOST_REPETITIONS, RECORD_BYTES, STUDY_BYTES,
     STUDY_FILE,
@@ -11,7 +12,7 @@ use crate::{Action, ResultsError, check, own, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::path_component;
-use slicewise_stats::record::{RunKey, RunRecord, SCHEMA_VERSION};
+use slicewise_stats::record::{OTHER_INPUTS, RunKey, RunRecord, SCHEMA_VERSION};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,11 @@ pub enum Force {
     /// Go on with results of the same study; refuse those of any other.
     #[default]
     Refuse,
-    /// Throw away the results that are there, and no file of anybody else's. A folder that holds no
-    /// results is refused all the same.
+    /// Throw away results but runs with the same inputs, and no file of anybody else's. A folder that holds no results is
+    /// refused all the same.
     Replace,
+    /// Throw away all results, as [`Replace`](Self::Replace) does.
+    Discard,
 }
 
 /// A folder that holds, or is to hold, the results of one study.
@@ -34,6 +37,8 @@ pub struct ResultsFolder {
     study: StudyDescription,
     /// The study as it is judged, where that is another one.
     judged: Option<StudyDescription>,
+    /// How the study differs from that of the runs that were there.
+    changes: Vec<String>,
     /// Held while this process may write runs; the operating system frees it when the process ends.
     _lock: Option<File>,
 }
@@ -68,9 +73,8 @@ impl ResultsFolder {
     /// same study, which is gone on with.
     ///
     /// # Errors
-    /// Where the folder holds anything else, holds results of another study, digest, program
-    /// version or seed (unless [`Force::Replace`]), is being written by another process, or
-    /// cannot be written.
+    /// Where the folder holds anything else, holds results of another study, program version or seed, or runs of other
+    /// inputs (with [`Force::Refuse`]), is being written by another process, or cannot be written.
     pub fn create(
         path: impl Into<PathBuf>,
         study: &StudyDescription,
@@ -94,8 +98,8 @@ impl ResultsFolder {
                 Some(found)
             }
             // Results all the same, only not ours to read.
-            Err(ResultsError::UnknownSchema { .. }) if force == Force::Replace => None,
-            Err(ResultsError::DamagedStudy { path, reason }) if force == Force::Replace => {
+            Err(ResultsError::UnknownSchema { .. }) if force != Force::Refuse => None,
+            Err(ResultsError::DamagedStudy { path, reason }) if force != Force::Refuse => {
                 if let Some(stranger) = stranger(&root)? {
                     return Err(ResultsError::DamagedStudyAmongOthers {
                         path,
@@ -110,18 +114,32 @@ impl ResultsFolder {
         for name in FOLDERS {
             open::check_folder(&root.join(name))?;
         }
+        let is_changed = found.as_ref().is_some_and(|found| found != study);
+        let runs = match is_changed || force == Force::Replace {
+            true => Some(RunsOfStudy::below(&root, study)?),
+            false => None,
+        };
+        if let (Some(runs), Force::Refuse) = (&runs, force) {
+            runs.refuse_others(&root)?;
+        }
         let lock = lock(&root)?;
-        if force == Force::Replace {
-            own::remove_results(&root)?;
+        if force != Force::Refuse {
+            let kept = runs.filter(|_| force == Force::Replace);
+            own::remove_results(&root, |path| {
+                kept.as_ref().is_some_and(|runs| runs.has(path))
+            })?;
         }
         own::remove_partial_files(&root)?;
         let folder = Self {
             root,
             judged: judged(study),
+            changes: found
+                .as_ref()
+                .map_or_else(Vec::new, |found| inputs::changes(found, study)),
             study: study.clone(),
             _lock: lock,
         };
-        if found.as_ref() != Some(study) || force == Force::Replace {
+        if found.as_ref() != Some(study) || force != Force::Refuse {
             folder.write_study()?;
         }
         Ok(folder)
@@ -141,6 +159,7 @@ impl ResultsFolder {
         match study {
             Some(study) => Ok(Self {
                 judged: judged(&study),
+                changes: Vec::new(),
                 root,
                 study,
                 _lock: None,
@@ -195,6 +214,13 @@ impl ResultsFolder {
         &self.study
     }
 
+    /// How the study differs from that of the runs that were there when the folder was opened to write: a clause each,
+    /// for people.
+    #[must_use]
+    pub fn changes(&self) -> &[String] {
+        &self.changes
+    }
+
     /// The HTML report, whether it has been written or not.
     #[must_use]
     pub fn report_path(&self) -> PathBuf {
@@ -216,11 +242,8 @@ impl ResultsFolder {
     /// Where the record of a run lies, whether it has been written or not.
     #[must_use]
     pub fn run_path(&self, policy: &str, scenario: &str, repetition: u32) -> PathBuf {
-        self.root
-            .join("runs")
-            .join(path_component(policy))
-            .join(path_component(scenario))
-            .join(format!("rep-{repetition:03}.json"))
+        let folder = inputs::folder_of(&self.root, policy, scenario);
+        folder.join(format!("rep-{repetition:03}.json"))
     }
 
     /// Write one run's record: whole, or not at all.
@@ -274,9 +297,12 @@ impl ResultsFolder {
     pub fn read_run(&self, key: &RunKey) -> Result<Option<RunRecord>, ResultsError> {
         let record = self.read_run_at(&key.policy, &key.scenario, key.repetition)?;
         match record {
-            Some(record) if record.key.seed != key.seed => Err(ResultsError::DamagedRun {
+            Some(record) if record.key != *key => Err(ResultsError::DamagedRun {
                 path: self.run_path(&key.policy, &key.scenario, key.repetition),
-                reason: format!("it was run with seed {}, not {}", record.key.seed, key.seed),
+                reason: match record.key.seed == key.seed {
+                    true => OTHER_INPUTS.to_owned(),
+                    false => format!("it was run with seed {}, not {}", record.key.seed, key.seed),
+                },
             }),
             other => Ok(other),
         }
@@ -445,7 +471,6 @@ fn refuse_other_study(
 ) -> Result<(), ResultsError> {
     let identities = [
         ("study", found.name.clone(), wanted.name.clone()),
-        ("study digest", found.digest.clone(), wanted.digest.clone()),
         (
             "program version",
             found.program_version.clone(),

@@ -17,7 +17,7 @@
 //! each case ([`SeriesFolder`]).
 //!
 //! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
-//! that could be taken for one. Results of different studies, versions or seeds never mix. Files of
+//! that could be taken for one. Results of different studies, versions, seeds or inputs never mix. Files of
 //! others are left alone: nothing is written through a link, and only files that a study writes are removed.
 //!
 //! An executor writes through [`ResultsFolder`], a report reads from it. What records hold is described by
@@ -32,6 +32,7 @@ mod checksum;
 mod error;
 mod folder;
 pub mod host;
+mod inputs;
 mod names;
 mod open;
 mod own;

@@ -12,15 +12,18 @@ use slicewise_stats::path::path_component;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Remove the results in a folder; what else lies there stays, and so do the folders it lies in.
-pub(crate) fn remove_results(root: &Path) -> Result<(), ResultsError> {
+/// Remove the results in a folder but those that `is_kept`; what else lies there stays, and so do the folders it lies in.
+pub(crate) fn remove_results(
+    root: &Path,
+    is_kept: impl Fn(&Path) -> bool,
+) -> Result<(), ResultsError> {
     let names = StudyNames::read(root);
     let mut files = Vec::new();
     let mut folders = Vec::new();
     walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
         if is_folder {
             folders.push(path);
-        } else if is_own_file(parts, &names) {
+        } else if is_own_file(parts, &names) && !is_kept(&path) {
             files.push(path);
         }
     })?;
@@ -119,7 +122,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         [PREDICTION_FOLDER | REPLAY_FOLDER, LOCK_FILE] => true,
         [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] => is_own_file(rest, names),
         [file] => FILES.contains(file),
-        ["runs", _, _, file] => numbered(file, "rep-", ".json"),
+        ["runs", _, _, file] => is_run_file(file),
         ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
             ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
@@ -134,6 +137,11 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
 #[must_use]
 pub fn is_packet_file(name: &str) -> bool {
     numbered(name, "packets-", ".parquet")
+}
+
+/// Returns true if a file in the folder of a policy under a scenario is one of a run.
+pub(crate) fn is_run_file(name: &str) -> bool {
+    numbered(name, "rep-", ".json")
 }
 
 fn numbered(name: &str, before: &str, after: &str) -> bool {

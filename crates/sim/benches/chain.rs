@@ -22,7 +22,6 @@ fn chain(criterion: &mut Criterion) {
             policies: vec![policy.to_owned()],
             scenarios: vec!["6".to_owned()],
             repetitions: Some(1),
-            seed: None,
         };
         let runs = study
             .runs(&filter)

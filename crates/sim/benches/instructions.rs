@@ -49,7 +49,6 @@ fn run(policy: &str, runs: u32) -> u64 {
         policies: vec![policy.to_owned()],
         scenarios: vec!["6".to_owned()],
         repetitions: Some(1),
-        seed: None,
     };
     let plan = study
         .runs(&filter)

@@ -75,7 +75,7 @@ impl Backend for Simulator {
         let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
         let Some(captures) = &self.captures else {
             let (measurement, outcome) = self.simulate(study, run, |_, m| Ok(m))?;
-            return Ok(self.record(outcome, measurement, key, study));
+            return Ok(self.record(outcome, measurement, key));
         };
         if has_applications(study, run) {
             return Err(unsupported("captures of simulated connections"));
@@ -87,7 +87,7 @@ impl Backend for Simulator {
                 Ok((measurement, capture))
             })?;
         capture.finish().map_err(failed)?;
-        Ok(self.record(outcome, measurement, key, study))
+        Ok(self.record(outcome, measurement, key))
     }
 }
 
@@ -152,15 +152,8 @@ impl Simulator {
     }
 
     /// The record of a run.
-    fn record(
-        &self,
-        outcome: Outcome,
-        measurement: Measurement,
-        key: RunKey,
-        study: &Study,
-    ) -> RunRecord {
-        let (mut record, collector) =
-            measurement.finish(key, &study.name, study.digest(), outcome.drops);
+    fn record(&self, outcome: Outcome, measurement: Measurement, key: RunKey) -> RunRecord {
+        let (mut record, collector) = measurement.finish(key, outcome.drops);
         self.memories().push(collector.into_memory());
         timeline::complete(&mut record.phases, outcome.phases, &record.drops);
         let records = |from_ns, to_ns, with_series| {

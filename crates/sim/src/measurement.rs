@@ -54,14 +54,8 @@ impl Measurement {
 
     /// The record of the run, and what has collected it.
     #[must_use]
-    pub fn finish(
-        mut self,
-        key: RunKey,
-        study: &str,
-        study_digest: &str,
-        drops: Vec<DropCount>,
-    ) -> (RunRecord, RunCollector) {
-        let mut record = self.collector.finish(key, study, study_digest, drops);
+    pub fn finish(mut self, key: RunKey, drops: Vec<DropCount>) -> (RunRecord, RunCollector) {
+        let mut record = self.collector.finish(key, drops);
         for (index, slice) in record.slices.iter_mut().enumerate() {
             slice.scheduler = self.scheduler.as_ref().and_then(|s| s.of_slice(index));
             slice.marked_frames = self.marked_frames.of(index);

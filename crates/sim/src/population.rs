@@ -38,9 +38,7 @@ pub(crate) fn run(study: &Study, run: &RunSpec) -> Result<RunRecord, RunError> {
     port.run();
     let populations = port.records(study);
     let drops = port.drops(study);
-    let mut record = port
-        .collector
-        .finish(key, study.name.as_str(), study.digest(), drops);
+    let mut record = port.collector.finish(key, drops);
     record.populations = populations;
     // Delay is measured from the scheduler on, so it is the time in the scheduler.
     for slice in &mut record.slices {

@@ -79,7 +79,7 @@ fn benches(c: &mut Criterion) {
         collect(&mut full, u64::MAX);
         b.iter_batched_ref(
             || full.clone(),
-            |collector| black_box(collector.finish(key(), "study", "digest", Vec::new())),
+            |collector| black_box(collector.finish(key(), Vec::new())),
             BatchSize::LargeInput,
         );
     });

@@ -153,12 +153,7 @@ mod tests {
         };
         RunRecord {
             schema_version: crate::record::SCHEMA_VERSION,
-            key: RunKey {
-                policy: String::new(),
-                scenario: String::new(),
-                repetition: 0,
-                seed: 0,
-            },
+            key: RunKey::default(),
             duration_ns: 400_000_000,
             bin_ns: 100_000_000,
             transient: Transient {

@@ -24,9 +24,6 @@ pub struct StudyDescription {
     pub source: String,
     /// Digest of the study's text and of every file it names.
     pub digest: String,
-    /// The same before the study was reduced or adapted for a live device; empty if unknown.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text_digest: String,
     /// Only the quick profile of the study was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_quick: bool,
@@ -58,6 +55,9 @@ pub struct StudyDescription {
     pub policies: Vec<PolicyDescription>,
     /// Scenarios in order.
     pub scenarios: Vec<ScenarioDescription>,
+    /// By policy, then by scenario: digest of what their runs depend on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Vec<String>>,
     /// Phases between the changes of its timeline, in order of time; empty if it has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseDescription>,
@@ -102,6 +102,16 @@ impl StudyDescription {
     #[must_use]
     pub fn slice_place(&self, name: &str) -> Option<usize> {
         self.slices.iter().position(|s| s.name == name)
+    }
+
+    /// Digest of what runs of a policy under a scenario depend on; empty where it is not known.
+    #[must_use]
+    pub fn inputs_of(&self, policy: &str, scenario: &str) -> &str {
+        let inputs = self.policy_place(policy).and_then(|place| {
+            let of_policy = self.inputs.get(place)?;
+            of_policy.get(self.scenario_place(scenario)?)
+        });
+        inputs.map_or("", String::as_str)
     }
 
     /// Returns true if the runs came about in this way.

@@ -19,7 +19,9 @@ use crate::opportunity;
 use crate::plot::PlotX;
 use crate::projection::Projection;
 use crate::quantity::Quantity;
-use crate::record::{DelayFigures, IatFigures, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord};
+use crate::record::{
+    DelayFigures, IatFigures, OTHER_INPUTS, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord,
+};
 use crate::tail;
 use serde::{Deserialize, Serialize};
 use slicewise_units::Duration;
@@ -37,14 +39,9 @@ pub enum RecordError {
         /// Version of the record.
         found: u32,
     },
-    /// Of another study, or of another version of this one.
-    #[error("record belongs to study `{found}` with digest `{digest}`, not to this one")]
-    OtherStudy {
-        /// Study the record names.
-        found: String,
-        /// Digest the record names.
-        digest: String,
-    },
+    /// Of a run with other inputs than the study's.
+    #[error("{OTHER_INPUTS}")]
+    OtherInputs,
     /// A policy, scenario or slice that the study does not have.
     #[error("record names the {what} `{name}`, which the study does not have")]
     Unknown {
@@ -135,10 +132,6 @@ impl Observations {
                 found: record.schema_version,
             });
         }
-        if record.study_digest != study.digest {
-            let (found, digest) = (record.study.clone(), record.study_digest.clone());
-            return Err(RecordError::OtherStudy { found, digest });
-        }
         let key = &record.key;
         let unknown = |what, name: &str| RecordError::Unknown {
             what,
@@ -149,6 +142,9 @@ impl Observations {
         let study = &*study.under(policy);
         let scenario = study.scenarios.iter().position(|s| s.name == key.scenario);
         let scenario = scenario.ok_or_else(|| unknown("scenario", &key.scenario))?;
+        if key.inputs != study.inputs_of(&key.policy, &key.scenario) {
+            return Err(RecordError::OtherInputs);
+        }
         let names = record.slices.iter().map(|s| s.slice.as_str());
         if !names
             .clone()

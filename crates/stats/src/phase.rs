@@ -11,6 +11,7 @@ pub use crate::description::{PhaseDescription, PhasePolicy};
 pub use crate::record::{ChangeRecord, PhaseRecord, PhaseSliceRecord};
 use crate::record::{RunKey, RunRecord, Series, SliceRecord, Transient};
 use std::borrow::Cow;
+use std::iter::repeat_n;
 
 impl RunRecord {
     /// The records that are judged: one for each phase, measured from the end of its settling time, but for phases whose
@@ -59,8 +60,6 @@ impl RunRecord {
             link_losses: Vec::new(),
             queues: phase.queues.clone(),
             elephants: Vec::new(),
-            study: self.study.clone(),
-            study_digest: self.study_digest.clone(),
             key: RunKey {
                 policy: policy_in_phase(&self.key.policy, &phase.phase),
                 ..self.key.clone()
@@ -144,6 +143,8 @@ impl StudyDescription {
             let phases = self.phases.iter();
             phases.map(move |phase| policy.in_phase(phase, phase.policies.get(index)))
         });
+        let inputs = self.inputs.iter();
+        let inputs = inputs.flat_map(|of_policy| repeat_n(of_policy, self.phases.len()));
         let published = self.published.iter().flat_map(|figure| {
             let phases = self.phases.iter();
             let phases =
@@ -152,6 +153,7 @@ impl StudyDescription {
         });
         let mut study = Self {
             policies: policies.collect(),
+            inputs: inputs.cloned().collect(),
             published: published.collect(),
             ..self.clone()
         };
@@ -299,10 +301,10 @@ mod tests {
             policy: "p".to_owned(),
             scenario: "s".to_owned(),
             repetition: 0,
-            seed: 1,
+            ..RunKey::default()
         };
         let mut collector = RunCollector::new(params).unwrap();
-        collector.finish(key, "study", "digest", Vec::new())
+        collector.finish(key, Vec::new())
     }
 
     #[test]

@@ -14,9 +14,12 @@ use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader rejects unknown versions.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
-/// Identifies the run of a record: the run is a pure function of this and of the study.
+/// What is wrong with a record whose [`RunKey::inputs`] are not those of the study.
+pub const OTHER_INPUTS: &str = "its run had other inputs than the study describes";
+
+/// Identifies the run of a record, which is a pure function of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKey {
@@ -28,6 +31,9 @@ pub struct RunKey {
     pub repetition: u32,
     /// The seed of all random numbers of this run.
     pub seed: u64,
+    /// Digest of what the run depends on, besides its repetition: runs of other inputs are other runs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub inputs: String,
 }
 
 /// One run: what every slice sent and received.
@@ -36,10 +42,6 @@ pub struct RunKey {
 pub struct RunRecord {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
-    /// Name of the study.
-    pub study: String,
-    /// Digest of the study's text, to reject results of another version of it.
-    pub study_digest: String,
     /// Which run.
     pub key: RunKey,
     /// How long traffic was offered, ns.

@@ -19,6 +19,7 @@ mod file;
 mod fill;
 mod from_ios;
 mod gateway;
+mod inputs;
 mod kind;
 mod licence;
 mod load;

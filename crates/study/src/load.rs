@@ -230,9 +230,10 @@ impl<'a> Reading<'a> {
             self.problems.enter("case", &case.name.text);
             let study = self.study_with_phases(case.root);
             self.problems.leave();
-            series
-                .cases
-                .extend(study.map(|study| study.of_case(&case.name.text)));
+            series.cases.extend(study.map(|study| Study {
+                case: Some(case.name.text.clone()),
+                ..study
+            }));
             places.push(case.x);
         }
         // A case that cannot be read may be the one that a figure names.
@@ -300,7 +301,6 @@ impl<'a> Reading<'a> {
         let digest = self.sources.digest();
         Some(Study {
             phases,
-            text_digest: digest.clone(),
             digest,
             ..study
         })

@@ -40,6 +40,7 @@ impl RunSpec {
             scenario: study.scenarios.get(self.scenario)?.name.clone(),
             repetition: self.repetition,
             seed: self.seed,
+            inputs: study.inputs(self.policy, self.scenario, self.study_seed)?,
         })
     }
 }
@@ -53,8 +54,6 @@ pub struct RunFilter {
     pub scenarios: Vec<String>,
     /// So many repetitions instead of the study's.
     pub repetitions: Option<u32>,
-    /// This seed instead of the study's.
-    pub seed: Option<u64>,
 }
 
 /// Why a filter does not fit a study.
@@ -94,7 +93,6 @@ impl Study {
         if repetitions == 0 {
             return Err(FilterError::NoRepetitions);
         }
-        let seed = filter.seed.unwrap_or(self.seed);
         let mut runs = Vec::new();
         for &(policy, policy_name) in &policies {
             for &(scenario, scenario_name) in &scenarios {
@@ -102,8 +100,8 @@ impl Study {
                     policy,
                     scenario,
                     repetition,
-                    seed: device_seed(seed, policy_name, scenario_name, repetition),
-                    study_seed: seed,
+                    seed: device_seed(self.seed, policy_name, scenario_name, repetition),
+                    study_seed: self.seed,
                 }));
             }
         }

@@ -76,8 +76,6 @@ pub struct Study {
     /// Only that profile is left of it.
     pub(crate) is_quick: bool,
     pub(crate) digest: String,
-    /// The digest of the study as it was written.
-    pub(crate) text_digest: String,
 }
 
 /// A part of every run, from one change of the timeline to the next.
@@ -133,17 +131,10 @@ pub struct StudyPolicy {
 }
 
 impl Study {
-    /// SHA-256, in hexadecimal, over the study's text and every file it names; of a study derived from
-    /// that, also over how.
+    /// SHA-256, in hexadecimal, over the study's text and every file it names.
     #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
-    }
-
-    /// The digest of the text and the files, whatever was derived from them.
-    #[must_use]
-    pub fn text_digest(&self) -> &str {
-        &self.text_digest
     }
 
     /// Of a case, the name of the series that it belongs to.

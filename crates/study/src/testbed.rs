@@ -4,7 +4,6 @@ use crate::device;
 use crate::params::{DutModel, DutParams, HostTiming, QosSchedParams, StudyLink};
 use crate::quick::{QuickParams, usual_scenarios};
 use crate::study::Study;
-use sha2::{Digest, Sha256};
 use slicewise_formats::tc;
 use slicewise_model::{PolicyError, Rate};
 use slicewise_stats::mser::MIN_CYCLES;
@@ -131,7 +130,6 @@ impl Study {
                 *stop = (*stop).min(quick.duration);
             }
         }
-        self.digest = derived(&self.digest, &format!("quick {quick:?}"));
         self
     }
 
@@ -237,12 +235,6 @@ impl Study {
         self.assumptions.clear();
         self.limits.clear();
         self.published.clear();
-        let profile = match pacing {
-            Pacing::Departures => "live",
-            Pacing::TokenBucket => "live token bucket",
-            Pacing::Bursts => "live bursts",
-        };
-        self.digest = derived(&self.digest, profile);
         Ok(self)
     }
 
@@ -308,26 +300,4 @@ fn whole_microseconds(hosts: HostTiming) -> u32 {
     let step = timer * u128::from(hosts.clock_drift_ppb);
     let micros = ((step + 500_000_000_000) / 1_000_000_000_000).max(1);
     u32::try_from((micros * 1_000_000_000_000).div_ceil(timer)).unwrap_or(u32::MAX)
-}
-
-impl Study {
-    /// The study as the case `name` of its file: results of two cases never mix.
-    pub(crate) fn of_case(self, name: &str) -> Self {
-        let digest = derived(&self.digest, &format!("case {name}"));
-        Self {
-            case: Some(name.to_owned()),
-            text_digest: digest.clone(),
-            digest,
-            ..self
-        }
-    }
-}
-
-/// The digest of a study derived from another: results of both never mix.
-fn derived(digest: &str, how: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(digest.as_bytes());
-    hash.update(how.as_bytes());
-    let bytes: [u8; 32] = hash.finalize().into();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

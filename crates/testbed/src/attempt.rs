@@ -130,8 +130,7 @@ impl Attempt<'_> {
             innermost: false,
         };
         let analysed = |params: &AnalysisParams, sink: Option<&mut dyn PacketSink>| {
-            let (study, digest) = (self.study.name.as_str(), self.study.digest());
-            analyse(params, self.key.clone(), study, digest, self, sink).map_err(failed)
+            analyse(params, self.key.clone(), self, sink).map_err(failed)
         };
         let mut send_times = SendTimes::of(self.scenario);
         let phases = self.study.measured_phases();

@@ -104,9 +104,9 @@ mod tests {
             policy: "p".to_owned(),
             scenario: "s".to_owned(),
             repetition: 0,
-            seed: 0,
+            ..RunKey::default()
         };
-        let mut record = collector.finish(key, "study", "digest", Vec::new());
+        let mut record = collector.finish(key, Vec::new());
         record.slices[0].whole.sent_frames = sent_frames;
         record
     }

@@ -174,7 +174,7 @@ mod tests {
             policy: "p".to_owned(),
             scenario: "s".to_owned(),
             repetition: 7,
-            seed: 1,
+            ..RunKey::default()
         };
         Kept::new(root.path(), &key).unwrap();
         let theirs = root.path().join("p/s/rep-007/received.pcap");

@@ -198,6 +198,8 @@ pub enum PatternParams {
     Replay {
         /// The capture file.
         pcap: PathBuf,
+        /// SHA-256 of its contents.
+        sha256: [u8; 32],
     },
 }
 

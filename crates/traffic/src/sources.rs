@@ -170,7 +170,7 @@ impl Sources {
             }
             PatternParams::Cbr => Pattern::Cbr(Cbr::new(pace(slower_ppb(params, hosts))?)),
             PatternParams::Poisson => Pattern::Poisson(Poisson::new(mean_gap_ns(params)?)),
-            PatternParams::Replay { pcap } => {
+            PatternParams::Replay { pcap, .. } => {
                 let timeline = self.timeline(pcap)?;
                 let mtu = params.largest.l2_bytes - u32::from(params.headers.l3_offset());
                 if params.sizes == SizesParams::Capture && timeline.longest() > mtu {

@@ -18,8 +18,8 @@ use slicewise_analysis::{
     assured_forwarding_colour,
 };
 use slicewise_report::{PacketRow, PacketTable};
-use slicewise_results::ResultsFolder;
 use slicewise_results::host::HostFacts;
+use slicewise_results::{Force, ResultsFolder};
 use slicewise_stats::description::{SliceDescription, StudyDescription};
 use slicewise_stats::record::RunRecord;
 use slicewise_wire::Headers;
@@ -129,21 +129,16 @@ impl Work<'_> {
         if let Ok(before) = ResultsFolder::open(self.path) {
             // Captures that could not be read do not keep others out.
             replace |= before.runs_on_disk() == 0 && !before.report_path().exists();
-            let is_ours = before.study().digest == description.digest;
-            if !is_ours && !replace && before.study().name == description.name {
-                return Err(Failure::mistake(format!(
-                    "`{}` holds results of other captures, or of these with other settings: name \
-                     another folder for the new results (`--out DIR`), or discard these results \
-                     (`--replace`)",
-                    self.path.display()
-                )));
-            }
             // Slices that are only found in captures were found by an earlier command.
-            if is_ours && description.slices.is_empty() {
+            if !replace && description.slices.is_empty() {
                 description.slices.clone_from(&before.study().slices);
             }
         }
-        open_results(self.path, description, replace)
+        let force = match replace {
+            true => Force::Replace,
+            false => Force::Refuse,
+        };
+        open_results(self.path, description, force)
     }
 
     /// The same folder, of a study whose slices are known now.
@@ -155,7 +150,7 @@ impl Work<'_> {
         // Its lock is ours.
         drop(folder);
         self.plan.description.slices = slices;
-        open_results(self.path, &self.plan.description, false)
+        open_results(self.path, &self.plan.description, Force::Refuse)
     }
 
     fn run(&self, run: &PlannedRun, label: Option<&str>) -> Result<RunRecord, AnalysisError> {
@@ -184,9 +179,7 @@ impl Work<'_> {
         let sink = packets
             .as_mut()
             .map(|packets| packets as &mut dyn PacketSink);
-        let (name, digest) = (&description.name, &description.digest);
-        let record =
-            slicewise_analysis::analyse(&params, run.key.clone(), name, digest, &bytes, sink);
+        let record = slicewise_analysis::analyse(&params, run.key.clone(), &bytes, sink);
         bytes.finish();
         match (&record, packets) {
             (Ok(_), Some(packets)) => packets

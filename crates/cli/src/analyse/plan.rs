@@ -76,7 +76,26 @@ pub fn plan(options: &AnalyseOptions) -> Result<Plan, Failure> {
         plan.runs
             .push(planned(options, study.as_ref(), &plan, run)?);
     }
-    plan.description.digest = digest(options, &plan)?;
+    plan.description.digest = digest(options, &plan, plan.runs.iter())?;
+    let of_policy = |policy: &PolicyDescription| {
+        let of_scenario = |scenario: &ScenarioDescription| {
+            let runs = plan.runs.iter();
+            let of = |run: &&PlannedRun| {
+                (&run.key.policy, &run.key.scenario) == (&policy.name, &scenario.name)
+            };
+            digest(options, &plan, runs.filter(of))
+        };
+        plan.description.scenarios.iter().map(of_scenario).collect()
+    };
+    let policies = plan.description.policies.iter();
+    plan.description.inputs = policies.map(of_policy).collect::<Result<_, _>>()?;
+    for run in &mut plan.runs {
+        let key = &mut run.key;
+        key.inputs = plan
+            .description
+            .inputs_of(&key.policy, &key.scenario)
+            .to_owned();
+    }
     Ok(plan)
 }
 
@@ -272,6 +291,7 @@ fn planned(
             scenario: run.scenario,
             repetition: run.repetition,
             seed: plan.description.seed,
+            inputs: String::new(),
         },
         files: run.files,
         slices,
@@ -324,26 +344,27 @@ fn scenario(name: &str) -> ScenarioDescription {
     }
 }
 
-/// Returns a digest of all that the results depend on: the study, how it is analysed, and the files by name, length and
-/// time of change. Their content would take as long to read as the analysis.
-fn digest(options: &AnalyseOptions, plan: &Plan) -> Result<String, Failure> {
+/// Returns a digest of all that the records of `runs` depend on: how they are analysed, and their files by name, length
+/// and time of change. Their content would take as long to read as the analysis.
+fn digest<'a>(
+    options: &AnalyseOptions,
+    plan: &Plan,
+    runs: impl Iterator<Item = &'a PlannedRun>,
+) -> Result<String, Failure> {
     let mut hash = Sha256::new();
     let mut part = |text: String| {
         hash.update(text.len().to_le_bytes());
         hash.update(text.as_bytes());
     };
-    part(plan.description.digest.clone());
     part(format!(
-        "{} {} {} {} {:?} {:?}",
+        "{} {} {} {}",
         plan.bin.nanos(),
         plan.loss_timeout.nanos(),
         options.accept_clock_estimate,
         options.inner,
-        options.duration.map(Duration::nanos),
-        options.reference,
     ));
-    for run in &plan.runs {
-        part(format!("{:?}", run.key));
+    for run in runs {
+        part(format!("{:?} {:?} {:?}", run.key, run.slices, run.length));
         for file in run.files.all() {
             part(file.display().to_string());
             let facts = std::fs::metadata(file)

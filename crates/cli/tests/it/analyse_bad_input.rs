@@ -260,7 +260,7 @@ fn results_of_other_captures_are_not_overwritten_unless_that_is_said() {
     let before = analysed(&sandbox, &["--packets"]).1;
     sandbox.write("rx.pcap", pcap(&later(&packets(100)[..80], MS)));
     let analyse = with(&PAIR, &["--out", "out"]);
-    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: `out` holds results of other captures, or of these with other settings: name another folder for the new results (`--out DIR`), or discard these results (`--replace`)");
+    insta::assert_snapshot!(sandbox.refused(2, &analyse), @"error: `out` holds 1 run with other inputs: name another folder for the new results (`--out DIR`), or discard these results (`--replace`)");
     assert_eq!(sandbox.record("out"), before);
     let (_, record) = analysed(&sandbox, &["--replace"]);
     assert_eq!(frames(&record, 0), [100, 80, 20]);

@@ -20,6 +20,31 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
+fn a_run_that_several_cases_have_is_carried_out_once() {
+    let sandbox = Sandbox::new();
+    let slower = "{policies: {first: {classes: [{name: critical, slice: critical, priority: {rate: 4 Mbit/s}}]}}}";
+    let cases = format!(
+        "{STUDY}cases: {{one: {{}}, other: {slower}, judged: {{margins: {{loss: 1 %}}}}}}\n"
+    );
+    sandbox.write("cases.yaml", cases);
+    let (_, stderr) = sandbox.succeeded(&["run", "cases.yaml", "--out", "out"]);
+    contains(
+        &stderr,
+        "18 of 36 runs are the same in several cases, and were carried out once",
+    );
+    let record = |case: &str, policy: &str| {
+        sandbox.read(&format!(
+            "out/small-{case}/runs/{policy}/crowded/rep-002.json"
+        ))
+    };
+    assert_eq!(record("one", "shared"), record("other", "shared"));
+    assert_eq!(record("one", "first"), record("judged", "first"));
+    assert_ne!(record("one", "first"), record("other", "first"));
+    let (_, stderr) = sandbox.succeeded(&["run", "cases.yaml", "--out", "out"]);
+    contains(&stderr, "36 of 36 runs were finished before");
+}
+
+#[test]
 fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
     let sandbox = sandbox();
     let output = sandbox.slicewise(&["run", "cases.yaml", "--out", "out"]);

@@ -212,6 +212,59 @@ fn results_of_another_study_are_never_mixed_in_or_overwritten_silently() {
 }
 
 #[test]
+fn a_study_that_grows_runs_what_is_new_and_rewrites_nothing() {
+    let sandbox = sandbox();
+    let run = |study: &str, more: &[&str]| {
+        sandbox.write("small.yaml", study);
+        let output = sandbox.slicewise(&[&["run", "small.yaml"], more].concat());
+        succeeded(&output);
+        text(&output.stderr)
+    };
+    run(STUDY, &[]);
+    let results = sandbox.path("results/small");
+    let written = |paths: &[PathBuf]| -> Vec<_> {
+        let modified = |path: &PathBuf| fs::metadata(path).unwrap().modified().unwrap();
+        paths.iter().map(modified).collect()
+    };
+    let first = runs_in(&results);
+    let before = written(&first);
+
+    let comment = format!("# for the paper\ntitle: Two slices\n{STUDY}");
+    contains(&run(&comment, &[]), "12 of 12 runs were finished before");
+    let crowded = "  crowded: {sources: {rest: {rate: 90 %}}}\n";
+    let third = format!("{crowded}  full: {{sources: {{rest: {{rate: 200 %}}}}}}\n");
+    let larger = STUDY.replace(crowded, &third);
+    let stderr = run(&larger, &[]);
+    contains(
+        &stderr,
+        "since the last run into `results/small`: scenario `full` is new",
+    );
+    contains(&stderr, "12 of 18 runs were finished before");
+    assert_eq!(written(&first), before);
+    assert_eq!(runs_in(&results).len(), 18);
+    let stderr = run(STUDY, &[]);
+    contains(&stderr, "scenario `full` is gone, and its runs stay unread");
+    contains(&run(&larger, &[]), "18 of 18 runs were finished before");
+
+    let other = larger.replace("rate: 5 Mbit/s", "rate: 4 Mbit/s");
+    sandbox.write("small.yaml", &other);
+    let refused = sandbox.refused(2, &["run", "small.yaml"]);
+    insta::assert_snapshot!(refused, @"error: `results/small` holds 9 runs of policy `first` with other inputs, and 9 with the same: name another folder for the new results (`--out DIR`), or discard these results (`--replace`)");
+    assert_eq!(written(&first), before);
+    contains(
+        &run(&other, &["--replace"]),
+        "9 of 18 runs were finished before",
+    );
+    let kept: Vec<PathBuf> = first
+        .iter()
+        .filter(|run| run.to_str().unwrap().contains("shared"))
+        .cloned()
+        .collect();
+    assert_eq!(kept.len(), 6);
+    assert_eq!(written(&kept), before[6..]);
+}
+
+#[test]
 fn an_unwritable_results_folder_is_told() {
     let sandbox = sandbox();
     let error = sandbox.refused(1, &["run", "small.yaml", "--out", "/proc/slicewise"]);

@@ -215,9 +215,9 @@ fn results_of_the_version_before_say_that_the_study_must_be_run_again() {
     lines.remove(1);
     let earlier = lines
         .join("\n")
-        .replace("\"schema_version\": 3", "\"schema_version\": 2");
+        .replace("\"schema_version\": 4", "\"schema_version\": 3");
     sandbox.write("out/study.json", earlier);
-    insta::assert_snapshot!(sandbox.refused(1, &["report", "out"]), @"error: `out/study.json` has schema version 2, this program reads version 3: run the study again into another folder, or use the version of the program that wrote this one");
+    insta::assert_snapshot!(sandbox.refused(1, &["report", "out"]), @"error: `out/study.json` has schema version 3, this program reads version 4: run the study again into another folder, or use the version of the program that wrote this one");
     sandbox.succeeded(&[&RUN[..], &["--replace"]].concat());
 }
 

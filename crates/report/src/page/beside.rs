@@ -119,7 +119,7 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
 fn basis(side: &Side, sides: &[Side]) -> String {
     let mut basis = side.basis();
     let main = sides.iter().find(|side| side.is_main);
-    if main.is_some_and(|main| main.study.text_digest != side.study.text_digest) {
+    if main.is_some_and(|main| main.study.digest != side.study.digest) {
         basis.push_str("; of another version of the study");
     }
     basis

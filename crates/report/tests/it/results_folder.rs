@@ -3,7 +3,7 @@
 use crate::support::{self, Size, fill_live, live_study, record, sealed, study};
 use slicewise_results::host::HostFacts;
 use slicewise_results::{Force, ResultsError, ResultsFolder};
-use slicewise_stats::description::StudyDescription;
+use slicewise_stats::description::{PolicyDescription, StudyDescription};
 use slicewise_stats::prediction::OfferedTraffic;
 use slicewise_stats::record::{RunKey, RunRecord};
 use std::fs;
@@ -64,14 +64,6 @@ fn goes_on_with_the_same_study_and_refuses_any_other() {
 
     assert_eq!(records(&create(&study, Force::Refuse).unwrap()).len(), 1);
 
-    let mut other = study.clone();
-    other.digest = "ffff".to_owned();
-    let error = create(&other, Force::Refuse).unwrap_err();
-    assert!(error.is_users_mistake());
-    insta::assert_snapshot!(
-        message(&error, temporary.path()),
-        @"`DIR` holds results of study digest `3f9a5d0c1b7e4426`, not of `ffff`: name another folder for the new results"
-    );
     let changes: [fn(&mut StudyDescription); 3] = [
         |s| s.name = "other".to_owned(),
         |s| s.program_version = "9.9.9".to_owned(),
@@ -84,9 +76,84 @@ fn goes_on_with_the_same_study_and_refuses_any_other() {
         assert!(matches!(error, ResultsError::OtherStudy { .. }), "{error}");
     }
 
+    let mut other = study;
+    other.inputs[0][0] = "ffff".to_owned();
     let replaced = create(&other, Force::Replace).unwrap();
-    assert_eq!(replaced.study().digest, "ffff");
+    assert_eq!(replaced.study(), &other);
     assert_eq!(records(&replaced).len(), 0);
+}
+
+#[test]
+fn runs_are_kept_whose_inputs_are_the_same() {
+    let temporary = tempfile::tempdir().unwrap();
+    let study = study(Size::SMALL);
+    let create =
+        |study: &StudyDescription, force| ResultsFolder::create(temporary.path(), study, force);
+    let folder = create(&study, Force::Refuse).unwrap();
+    for (policy, scenario) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        folder
+            .write_run(&record(&study, policy, scenario, 0))
+            .unwrap();
+    }
+    drop(folder);
+
+    // Texts and margins are no inputs, and what is added or gone changes no other run.
+    let mut longer = study.clone();
+    longer.digest = "ffff".to_owned();
+    longer.title = "A better title".to_owned();
+    longer.policies.push(PolicyDescription {
+        name: "one more".to_owned(),
+        ..study.policies[0].clone()
+    });
+    longer.inputs.push(study.inputs[0].clone());
+    longer.policies.swap(0, 1);
+    let opened = create(&longer, Force::Refuse).unwrap();
+    assert_eq!(opened.changes(), ["policy `one more` is new"]);
+    assert_eq!(records(&opened).len(), 4);
+    drop(opened);
+    let opened = create(&study, Force::Refuse).unwrap();
+    let gone = "policy `one more` is gone, and its runs stay unread";
+    assert_eq!(opened.changes(), [gone]);
+    drop(opened);
+
+    let refused = |other: &StudyDescription| {
+        let error = create(other, Force::Refuse).unwrap_err();
+        assert!(error.is_users_mistake());
+        message(&error, temporary.path())
+    };
+    let mut other_policy = study.clone();
+    other_policy.inputs[1] = vec!["ffff".to_owned(); 3];
+    let mut other_scenario = study.clone();
+    other_scenario
+        .inputs
+        .iter_mut()
+        .for_each(|of| of[1] = "ffff".to_owned());
+    let mut other_cell = study.clone();
+    other_cell.inputs[0][1] = "ffff".to_owned();
+    let mut other_link = study.clone();
+    other_link.inputs = vec![vec!["ffff".to_owned(); 3]; 3];
+    let messages = [&other_policy, &other_scenario, &other_cell, &other_link].map(refused);
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    `DIR` holds 2 runs of policy `priority` with other inputs, and 2 with the same: name another folder for the new results
+    `DIR` holds 2 runs of scenario `1` with other inputs, and 2 with the same: name another folder for the new results
+    `DIR` holds 1 run of some policies under some scenarios with other inputs, and 3 with the same: name another folder for the new results
+    `DIR` holds 4 runs with other inputs: name another folder for the new results
+    ");
+    // Nothing was touched, and what has no runs may change.
+    let mut without_runs = study;
+    without_runs.inputs[2] = vec!["ffff".to_owned(); 3];
+    assert_eq!(
+        records(&create(&without_runs, Force::Refuse).unwrap()).len(),
+        4
+    );
+
+    let replaced = create(&other_policy, Force::Replace).unwrap();
+    let left: Vec<_> = records(&replaced)
+        .into_iter()
+        .map(|run| run.unwrap().key.policy)
+        .collect();
+    assert_eq!(left, [&*other_policy.policies[0].name; 2]);
+    assert_eq!(replaced.runs_on_disk(), 2);
 }
 
 #[test]
@@ -134,7 +201,7 @@ fn refuses_a_study_file_of_somebody_else() {
     )
     .unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 3: run the study again into another folder, or use the version of the program that wrote this one");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 4: run the study again into another folder, or use the version of the program that wrote this one");
 
     fs::write(&path, "{\n  \"format\": \"slicewise results\", \"schema_v").unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
@@ -170,7 +237,8 @@ fn replaces_results_whose_study_file_is_damaged_and_nothing_else() {
 
     fs::remove_file(thesis).unwrap();
     let folder = ResultsFolder::create(root, &study, Force::Replace).unwrap();
-    assert_eq!(records(&folder).len(), 0);
+    // A run knows its inputs.
+    assert_eq!(records(&folder).len(), 1);
     assert_eq!(fs::read(root.join("study.json")).unwrap(), whole);
 }
 
@@ -234,7 +302,7 @@ fn detects_records_that_cannot_be_trusted() {
         ("zeros", "\0".repeat(text.len())),
         ("two in one", format!("{text}{text}")),
         ("another run", with(&|r| r.key.repetition = 1)),
-        ("another study", with(&|r| r.study_digest = "x".to_owned())),
+        ("other inputs", with(&|r| r.key.inputs = "x".to_owned())),
         ("another schema", with(&|r| r.schema_version = 1)),
         (
             "a largest delay without a mean",
@@ -316,7 +384,7 @@ fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
     fs::write(&path, earlier.to_string()).unwrap();
     let error = folder.read_run(&good.key).unwrap_err();
     assert!(error.is_damaged_run());
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 3: run the study again)");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 4: run the study again)");
 }
 
 #[test]
@@ -398,7 +466,7 @@ fn results_with_a_prediction_can_be_replaced() {
     let live = live_study(&whole, "gateway", "slicewise gateway");
     let unsupported = [("shaping", "made up")];
     drop(fill_live(temporary.path(), &live, &whole, &unsupported));
-    let folder = ResultsFolder::create(temporary.path(), &live, Force::Replace).unwrap();
+    let folder = ResultsFolder::create(temporary.path(), &live, Force::Discard).unwrap();
     assert!(
         folder
             .open_prediction(OfferedTraffic::AsStudied)
@@ -459,7 +527,7 @@ fn replacing_results_removes_all_of_them_and_no_file_of_anybody_else() {
     fs::write(elsewhere.path().join("rep-000.json"), "theirs").unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), root.join("runs/no+policy/link")).unwrap();
 
-    drop(ResultsFolder::create(root, &live, Force::Replace).unwrap());
+    drop(ResultsFolder::create(root, &live, Force::Discard).unwrap());
 
     fs::remove_file(root.join("runs/no+policy/link")).unwrap();
     let left = contents(root);

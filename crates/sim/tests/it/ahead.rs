@@ -206,7 +206,7 @@ devices:
             let runs = study.runs(&RunFilter::default()).unwrap();
             let records = runs.iter().map(|run| {
                 let mut record = Simulator::default().run(&study, run).unwrap();
-                record.study_digest.clear();
+                record.key.inputs.clear();
                 record
             });
             records.collect()

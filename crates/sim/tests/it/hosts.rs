@@ -61,7 +61,7 @@ fn which_host_it_is_changes_nothing_where_there_is_one() {
     let at = |one: &str, two: &str| {
         let hosts = [(", host: a", one), (", host: b", two)];
         let mut record = udp(&[&slower[..], &hosts[..]].concat());
-        record.study_digest.clear();
+        record.key.inputs.clear();
         record
     };
     assert_eq!(at("", ""), at(", host: x", ", host: x"));

@@ -95,7 +95,7 @@ fn looking_changes_nothing_else() {
     let without = runs(&without).next().unwrap();
     let same = RunRecord {
         queues: Vec::new(),
-        study_digest: without.study_digest.clone(),
+        key: without.key.clone(),
         ..with
     };
     assert_eq!(same, without);

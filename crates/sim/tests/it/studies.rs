@@ -71,7 +71,6 @@ fn router(policy: &str, scenario: &str) -> RunRecord {
         policies: vec![policy.to_owned()],
         scenarios: vec![scenario.to_owned()],
         repetitions: Some(1),
-        seed: None,
     };
     Simulator::default()
         .run(&study, &study.runs(&filter).unwrap()[0])
@@ -123,7 +122,6 @@ fn scatter(clock_drift_ppb: u32) -> f64 {
         policies: vec!["priority".to_owned()],
         scenarios: vec!["0".to_owned()],
         repetitions: Some(8),
-        seed: None,
     };
     let runs = study.runs(&filter).unwrap();
     let means = runs.iter().map(|run| {

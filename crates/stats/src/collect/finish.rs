@@ -14,13 +14,7 @@ use crate::tail::DelayFrom;
 use slicewise_units::Duration;
 
 /// The record of `collector`.
-pub(super) fn record(
-    collector: &RunCollector,
-    key: RunKey,
-    study: String,
-    study_digest: String,
-    drops: Vec<DropCount>,
-) -> RunRecord {
+pub(super) fn record(collector: &RunCollector, key: RunKey, drops: Vec<DropCount>) -> RunRecord {
     let grid = &collector.written_grid();
     let served: Vec<u64> = (0..grid.bins)
         .map(|bin| {
@@ -81,8 +75,6 @@ pub(super) fn record(
     }
     RunRecord {
         schema_version: SCHEMA_VERSION,
-        study,
-        study_digest,
         key,
         duration_ns: grid.duration_ns(),
         bin_ns: grid.bin_ns,

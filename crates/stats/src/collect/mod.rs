@@ -446,16 +446,10 @@ impl RunCollector {
     ///
     /// An open-ended run lasts until the end of the bin in which the last thing happened, and the
     /// collector has no slices any more.
-    pub fn finish(
-        &mut self,
-        key: RunKey,
-        study: impl Into<String>,
-        study_digest: impl Into<String>,
-        drops: Vec<DropCount>,
-    ) -> RunRecord {
+    pub fn finish(&mut self, key: RunKey, drops: Vec<DropCount>) -> RunRecord {
         self.slices.iter_mut().for_each(SliceState::settle);
         self.widen_sparse_bins();
-        let record = finish::record(self, key, study.into(), study_digest.into(), drops);
+        let record = finish::record(self, key, drops);
         self.reset();
         record
     }

@@ -31,11 +31,12 @@ fn key() -> RunKey {
         scenario: "s".into(),
         repetition: 3,
         seed: 9,
+        ..RunKey::default()
     }
 }
 
 fn finish(collector: &mut RunCollector) -> RunRecord {
-    collector.finish(key(), "study", "digest", Vec::new())
+    collector.finish(key(), Vec::new())
 }
 
 /// Packets sent whose fate is not known.

@@ -198,13 +198,7 @@ fn repetitions_of_one_seed_are_compared_in_pairs_and_others_are_not() {
         name: "other".to_owned(),
         ..one_cell()
     };
-    let records: Vec<RunRecord> = (b(1).into_iter())
-        .map(|record| RunRecord {
-            study: "other".to_owned(),
-            ..record
-        })
-        .collect();
-    let other = compared_in((&one_cell(), &a), (&other_study, &records));
+    let other = compared_in((&one_cell(), &a), (&other_study, &b(1)));
     assert!(!figure(&other, Quantity::DelayMean).paired);
 
     let captured = StudyDescription {

@@ -250,7 +250,7 @@ fn rejects_foreign_and_damaged_records() {
     };
     let messages = [
         refused(&|r| r.schema_version = 99),
-        refused(&|r| r.study_digest = "other".into()),
+        refused(&|r| r.key.inputs = "other".into()),
         refused(&|r| r.key.policy = "z".into()),
         refused(&|r| r.slices.swap(0, 1)),
         refused(&|r| r.slices[0].series.sent_bytes.truncate(7)),
@@ -259,8 +259,8 @@ fn rejects_foreign_and_damaged_records() {
         refused(&|r| r.transient.end_ns = u64::MAX),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
-    the record has schema version 99, this program reads version 3: run the study again
-    record belongs to study `synthetic` with digest `other`, not to this one
+    the record has schema version 99, this program reads version 4: run the study again
+    its run had other inputs than the study describes
     record names the policy `z`, which the study does not have
     record names the slices `best effort, critical`, which the study does not have
     record of repetition 0 of policy `a`, scenario `s0` is damaged: a series does not have one value per interval of the run

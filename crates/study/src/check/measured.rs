@@ -173,7 +173,6 @@ impl Checker<'_> {
             seed: 0,
             program_version: program_version.to_owned(),
             backend: CAPTURES.id.to_owned(),
-            text_digest: String::new(),
             is_quick: false,
             dut: match spec.dut.as_str() {
                 "" => "not stated (measured from captures)".to_owned(),
@@ -188,6 +187,7 @@ impl Checker<'_> {
             slices,
             policies: spec.policies.iter().map(measured_policy).collect(),
             scenarios,
+            inputs: Vec::new(),
             phases: Vec::new(),
             margins,
             published: Vec::new(),

@@ -446,7 +446,6 @@ impl<'a> Checker<'a> {
             limits,
             statements: std::mem::take(&mut self.statements),
             warnings: Diagnostics::new(Vec::new(), 0),
-            text_digest: digest.clone(),
             digest,
         })
     }

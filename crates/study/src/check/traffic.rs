@@ -381,7 +381,7 @@ impl Checker<'_> {
             start_spread: Duration::ZERO,
         };
         if let (PatternName::Replay, Some(pcap)) = (pattern, &spec.pcap) {
-            self.check_capture(pcap, &params);
+            self.check_capture(pcap, &mut params);
         }
         let period = packet_period(&params, &place.network.hosts);
         params.start_spread = spec.start_spread.unwrap_or(period);
@@ -520,18 +520,22 @@ impl Checker<'_> {
                 let path = self.sources.beside(pcap.span.file, &pcap.value);
                 Some(PatternParams::Replay {
                     pcap: self.files.locate(&path),
+                    sha256: [0; 32],
                 })
             }
         }
     }
 
     /// The capture that a source replays can be replayed, and its packets fit on the link.
-    fn check_capture(&mut self, pcap: &At<String>, params: &SourceParams) {
+    fn check_capture(&mut self, pcap: &At<String>, params: &mut SourceParams) {
         let path = self.sources.beside(pcap.span.file, &pcap.value);
         let known = self.sources.capture(&path);
         let Some(capture) = known.or_else(|| self.add_capture(&path, pcap.span)) else {
             return;
         };
+        if let PatternParams::Replay { sha256, .. } = &mut params.pattern {
+            *sha256 = capture.digest;
+        }
         let header_bytes = u32::from(params.headers.l3_offset());
         let mtu = params.largest.l2_bytes.saturating_sub(header_bytes);
         if params.sizes == SizesParams::Capture && capture.longest > mtu {

@@ -200,5 +200,9 @@ duration: 1 s
     let (one, other) = (digest(&capture(10)), digest(&capture(20)));
     assert_ne!(one.digest(), other.digest());
     let pattern = &one.scenarios[0].sources[0].pattern;
-    assert_eq!(pattern, &slicewise_study::PatternParams::Replay { pcap });
+    let slicewise_study::PatternParams::Replay { pcap: path, sha256 } = pattern else {
+        panic!("{pattern:?}");
+    };
+    assert_eq!((path, sha256.len()), (&pcap, 32));
+    assert_ne!(one.inputs(0, 0, 1), other.inputs(0, 0, 1));
 }

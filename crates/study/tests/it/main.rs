@@ -15,6 +15,7 @@ mod files;
 mod gateway;
 mod hostile;
 mod hosts;
+mod inputs;
 mod ios;
 mod left_out;
 mod limits;

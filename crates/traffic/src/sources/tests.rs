@@ -62,6 +62,11 @@ fn departures(mut source: Source) -> Vec<u64> {
         .collect()
 }
 
+fn replay_of(pcap: PathBuf) -> PatternParams {
+    let sha256 = [0; 32];
+    PatternParams::Replay { pcap, sha256 }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_departures_and_another_others() {
     for pattern in [
@@ -304,7 +309,7 @@ fn a_capture_is_replayed_with_the_lengths_of_its_ip_packets_behind_headers_of_on
         writer.write_packet(time_ns, &frame, wire_bytes).unwrap();
     }
     std::fs::write(&pcap, writer.finish().unwrap()).unwrap();
-    let mut replay = params(PatternParams::Replay { pcap });
+    let mut replay = params(replay_of(pcap));
     replay.sizes = SizesParams::Capture;
     replay.headers.protocol = 6;
     replay.largest = PacketSize {
@@ -345,7 +350,7 @@ fn refuses_what_would_never_send() {
 fn a_capture_to_replay_is_read_once_and_named_where_it_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let pcap = folder.path().join("recorded.pcapng");
-    let replay = params(PatternParams::Replay { pcap: pcap.clone() });
+    let replay = params(replay_of(pcap.clone()));
     let sources = Sources::new();
     let refused = || sources.source(&replay, &HOST, 1).unwrap_err();
     assert!(

@@ -70,13 +70,12 @@ pub fn record(
         .collect();
     RunRecord {
         schema_version: SCHEMA_VERSION,
-        study: study.name.clone(),
-        study_digest: study.digest.clone(),
         key: RunKey {
             policy: study.policies[policy].name.clone(),
             scenario: study.scenarios[scenario].name.clone(),
             repetition,
             seed,
+            inputs: study.inputs[policy][scenario].clone(),
         },
         duration_ns: study.duration_ns,
         bin_ns: BIN_NS,

@@ -152,10 +152,15 @@ pub fn fill_live(
                 folder.write_run(&live).unwrap();
                 // What was sent explains all of it.
                 live.testbed = None;
-                live.study_digest.clone_from(&predicted.digest);
+                live.key
+                    .inputs
+                    .clone_from(&predicted.inputs[policy][scenario]);
                 replay.write_run(&live).unwrap();
                 let mut simulated = record(whole, policy, index, repetition);
-                simulated.study_digest.clone_from(&predicted.digest);
+                simulated
+                    .key
+                    .inputs
+                    .clone_from(&predicted.inputs[policy][scenario]);
                 prediction.write_run(&simulated).unwrap();
                 order += 1;
             }

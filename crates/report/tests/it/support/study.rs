@@ -119,7 +119,6 @@ pub fn study(size: Size) -> StudyDescription {
         seed: 1,
         program_version: "0.1.0".to_owned(),
         backend: "simulator".to_owned(),
-        text_digest: String::new(),
         is_quick: false,
         dut: "fluid model, 35 Mbit/s, ports 1 Gbit/s".to_owned(),
         assumptions: vec![
@@ -147,6 +146,7 @@ pub fn study(size: Size) -> StudyDescription {
             },
         ],
         policies: policies.collect(),
+        inputs: vec![vec!["3f9a".to_owned(); size.scenarios]; size.policies],
         scenarios: scenarios.collect(),
         // Two repetitions are enough to decide: what their number changes has tests of its own.
         phases: Vec::new(),

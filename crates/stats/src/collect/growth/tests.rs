@@ -15,7 +15,7 @@ fn finish(collector: &mut RunCollector) -> RunRecord {
         scenario: "s".into(),
         ..RunKey::default()
     };
-    collector.finish(key, "study", "digest", Vec::new())
+    collector.finish(key, Vec::new())
 }
 
 /// A packet: slice, send time, and delay if it arrives.

@@ -93,7 +93,7 @@ fn measured(packets: &[Packet]) -> RunRecord {
         scenario: "s".into(),
         ..RunKey::default()
     };
-    collector.finish(key, "study", "digest", Vec::new())
+    collector.finish(key, Vec::new())
 }
 
 /// Sorted absolute differences of the delays of neighbours in `packets`, by the definition.

@@ -177,13 +177,12 @@ pub fn run(
     };
     RunRecord {
         schema_version: SCHEMA_VERSION,
-        study: "synthetic".into(),
-        study_digest: "digest".into(),
         key: RunKey {
             policy: policy.into(),
             scenario: scenario.into(),
             repetition,
             seed: u64::from(repetition),
+            inputs: String::new(),
         },
         duration_ns: DURATION_NS,
         bin_ns: BIN_NS,

@@ -1,0 +1,172 @@
+//! Which runs of a folder are those of a study as it is described.
+
+use crate::checksum::{self, Form};
+use crate::names::RECORD_BYTES;
+use crate::own::is_run_file;
+use crate::{Action, ResultsError, open};
+use serde::Deserialize;
+use slicewise_stats::description::StudyDescription;
+use slicewise_stats::path::path_component;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Runs of a policy under a scenario that lie in a folder.
+#[derive(Debug)]
+struct Cell<'a> {
+    policy: &'a str,
+    scenario: &'a str,
+    folder: PathBuf,
+    runs: u64,
+    /// They have the inputs that the study describes.
+    is_same: bool,
+}
+
+/// Runs of a study that lie in a folder.
+#[derive(Debug)]
+pub(crate) struct RunsOfStudy<'a>(Vec<Cell<'a>>);
+
+/// The part of a record that says what it depends on.
+#[derive(Debug, Deserialize)]
+struct RecordHead {
+    key: KeyHead,
+}
+
+#[derive(Debug, Deserialize)]
+struct KeyHead {
+    inputs: String,
+}
+
+impl<'a> RunsOfStudy<'a> {
+    /// Find them. All runs of a policy under a scenario have the same inputs, so one of them is read.
+    pub(crate) fn below(root: &Path, study: &'a StudyDescription) -> Result<Self, ResultsError> {
+        let mut cells = Vec::new();
+        for policy in &study.policies {
+            for scenario in &study.scenarios {
+                let (policy, scenario) = (policy.name.as_str(), scenario.name.as_str());
+                let folder = folder_of(root, policy, scenario);
+                let files = run_files(&folder)?;
+                if let Some(first) = files.first() {
+                    let inputs = inputs_of(first);
+                    cells.push(Cell {
+                        policy,
+                        scenario,
+                        runs: files.len() as u64,
+                        // One that cannot be read is found out when its turn comes.
+                        is_same: inputs.is_none_or(|it| it == study.inputs_of(policy, scenario)),
+                        folder,
+                    });
+                }
+            }
+        }
+        Ok(Self(cells))
+    }
+
+    /// Returns true if a file is one of a run that the study describes.
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        let mut same = self.0.iter().filter(|cell| cell.is_same);
+        same.any(|cell| path.parent() == Some(&cell.folder))
+    }
+
+    /// Refuse a folder with runs whose inputs the study describes otherwise.
+    pub(crate) fn refuse_others(&self, root: &Path) -> Result<(), ResultsError> {
+        let count = |is_same: bool| {
+            let of = self.0.iter().filter(|cell| cell.is_same == is_same);
+            of.map(|cell| cell.runs).sum::<u64>()
+        };
+        match count(false) {
+            0 => Ok(()),
+            runs => Err(ResultsError::OtherInputs {
+                path: root.to_owned(),
+                runs,
+                of: self.of_others(),
+                kept: count(true),
+            }),
+        }
+    }
+
+    /// Of which policies, or scenarios, the other runs are.
+    fn of_others(&self) -> String {
+        let named = |what: &str, name: for<'b> fn(&'b Cell<'a>) -> &'a str| {
+            let same: BTreeSet<&str> = self
+                .0
+                .iter()
+                .filter(|cell| cell.is_same)
+                .map(name)
+                .collect();
+            let others = self.0.iter().filter(|cell| !cell.is_same).map(name);
+            let others: BTreeSet<&str> = others.collect();
+            let names: Vec<String> = others.iter().map(|name| format!("`{name}`")).collect();
+            others
+                .is_disjoint(&same)
+                .then(|| format!(" of {what} {}", names.join(", ")))
+        };
+        if self.0.iter().all(|cell| !cell.is_same) {
+            return String::new();
+        }
+        named("policy", |cell| cell.policy)
+            .or_else(|| named("scenario", |cell| cell.scenario))
+            .unwrap_or_else(|| " of some policies under some scenarios".to_owned())
+    }
+}
+
+/// The folder of the runs of a policy under a scenario.
+pub(crate) fn folder_of(root: &Path, policy: &str, scenario: &str) -> PathBuf {
+    let runs = root.join("runs").join(path_component(policy));
+    runs.join(path_component(scenario))
+}
+
+/// Sorted by name.
+fn run_files(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let failed = |error| ResultsError::io(Action::ReadFolder, folder, error);
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(is_run_file) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn inputs_of(file: &Path) -> Option<String> {
+    let mut text = open::read(file, RECORD_BYTES).ok()??;
+    let json = checksum::unseal(&mut text, Form::Compact).ok()?;
+    let head: RecordHead = serde_json::from_slice(json).ok()?;
+    Some(head.key.inputs)
+}
+
+/// What a study has that the same study had not before, and the reverse: for people, a clause each.
+pub(crate) fn changes(before: &StudyDescription, study: &StudyDescription) -> Vec<String> {
+    let policies = |study: &StudyDescription| -> Vec<String> {
+        study
+            .policies
+            .iter()
+            .map(|policy| policy.name.clone())
+            .collect()
+    };
+    let scenarios = |study: &StudyDescription| -> Vec<String> {
+        study
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.name.clone())
+            .collect()
+    };
+    let mut changes = Vec::new();
+    let mut change = |what: &str, names: Vec<String>, others: &[String], then: &str| {
+        for name in names.iter().filter(|name| !others.contains(name)) {
+            changes.push(format!("{what} `{name}` {then}"));
+        }
+    };
+    let (new, gone) = ("is new", "is gone, and its runs stay unread");
+    change("policy", policies(study), &policies(before), new);
+    change("scenario", scenarios(study), &scenarios(before), new);
+    change("policy", policies(before), &policies(study), gone);
+    change("scenario", scenarios(before), &scenarios(study), gone);
+    changes
+}
