@@ -2,7 +2,8 @@
 
 use crate::diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS, suggestion};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Index of a file in [`Sources`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -177,8 +178,9 @@ pub(crate) use problem;
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     found: Vec<Problem>,
-    /// The same mistake in a template would otherwise be reported wherever the template is used.
-    seen: BTreeSet<(Span, String)>,
+    /// Place and message of each, with its number among `found`: the same mistake in a template would otherwise be
+    /// reported wherever the template is used.
+    seen: BTreeMap<(Span, String), usize>,
     /// Problems that are worth a warning and no mistakes.
     warnings: Vec<Problem>,
     /// Which part of the file is being checked, from the outermost: a case, a phase.
@@ -190,6 +192,11 @@ struct Problem {
     span: Span,
     message: String,
     help: Option<String>,
+    /// Part of the file in which it was found first; empty for the whole.
+    part: String,
+    /// The outermost part in which it was found last, and how many others than the first there were.
+    last: Option<String>,
+    others: usize,
 }
 
 impl Problems {
@@ -213,16 +220,27 @@ impl Problems {
         message: impl Into<String>,
         help: Option<String>,
     ) {
-        let mut message = message.into();
-        if self.seen.insert((span, message.clone())) {
-            if !self.parts.is_empty() {
-                message.push_str(&format!(" (in {})", self.parts.join(", ")));
+        let message = message.into();
+        let outermost = self.parts.first();
+        match self.seen.entry((span, message.clone())) {
+            Entry::Vacant(entry) => {
+                entry.insert(self.found.len());
+                self.found.push(Problem {
+                    span,
+                    message,
+                    help,
+                    part: self.parts.join(", "),
+                    last: outermost.cloned(),
+                    others: 0,
+                });
             }
-            self.found.push(Problem {
-                span,
-                message,
-                help,
-            });
+            Entry::Occupied(entry) => {
+                let known = self.found.get_mut(*entry.get());
+                if let Some(known) = known.filter(|known| known.last.as_ref() != outermost) {
+                    known.last = outermost.cloned();
+                    known.others += 1;
+                }
+            }
         }
     }
 
@@ -250,11 +268,15 @@ impl Problems {
     /// Something that is worth knowing at its place although it is no mistake.
     pub(crate) fn warn(&mut self, span: Span, message: impl Into<String>) {
         let message = message.into();
-        if self.seen.insert((span, message.clone())) {
+        if let Entry::Vacant(entry) = self.seen.entry((span, message.clone())) {
+            entry.insert(usize::MAX);
             self.warnings.push(Problem {
                 span,
                 message,
                 help: None,
+                part: String::new(),
+                last: None,
+                others: 0,
             });
         }
     }
@@ -279,6 +301,19 @@ impl Problems {
     }
 }
 
+impl Problem {
+    /// The message, and the part of the file to which it applies.
+    fn text(&self) -> String {
+        let Self { message, part, .. } = self;
+        match (part.as_str(), self.others) {
+            ("", _) => message.clone(),
+            (part, 0) => format!("{message} (in {part})"),
+            (part, 1) => format!("{message} (in {part} and 1 other)"),
+            (part, others) => format!("{message} (in {part} and {others} others)"),
+        }
+    }
+}
+
 fn diagnostics(mut found: Vec<Problem>, sources: &Sources) -> Diagnostics {
     found.sort_by_key(|problem| problem.span);
     let omitted = found.len().saturating_sub(MAX_DIAGNOSTICS);
@@ -287,7 +322,7 @@ fn diagnostics(mut found: Vec<Problem>, sources: &Sources) -> Diagnostics {
             &sources.shown_name(problem.span.file),
             sources.text(problem.span.file),
             to_usize(problem.span.start)..to_usize(problem.span.end),
-            &problem.message,
+            &problem.text(),
             problem.help.as_deref(),
         )
     });

@@ -1,6 +1,6 @@
 //! Studies that share settings, in one file.
 
-use crate::support::{STUDY, files, told};
+use crate::support::{STUDY, changed, files, told};
 use insta::assert_snapshot;
 use slicewise_study::{Study, StudyFile};
 
@@ -86,6 +86,18 @@ fn a_mistake_says_in_which_case_it_is() {
     study.yaml:36:7 `duraton`: `duraton` is not a setting here (in case `b`); help: did you mean `duration`?
     ");
     assert_snapshot!(refused("cases:\n  a: {policies: {weighted: {classes: [{name: gold, slice: gold, minimum: 200 Mbit/s}]}}}\n"), @"study.yaml:35:74 `200 Mbit/s`: class `gold`, minimum: guarantees 200 Mbit/s, more than the available 10 Mbit/s (in case `a`)");
+}
+
+#[test]
+fn a_mistake_of_several_cases_is_told_once_and_says_of_how_many() {
+    let text = changed("duration: 5 s", "duration: 5");
+    let told_of = |cases: &str| {
+        let text = format!("{text}cases: {{{cases}}}\n");
+        told(&StudyFile::parse(&text, "study.yaml", &files()).unwrap_err())
+    };
+    assert_snapshot!(told_of("a: {duration: 2 s}, b: {}"), @"study.yaml:33:11 `5`: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h (in case `b`)");
+    assert_snapshot!(told_of("a: {}, b: {}"), @"study.yaml:33:11 `5`: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h (in case `a` and 1 other)");
+    assert_snapshot!(told_of("a: {}, b: {}, c: {duration: 2 s}, d: {}"), @"study.yaml:33:11 `5`: `5` is a number without a unit: a duration needs one of ns, µs, ms, s, min, h (in case `a` and 2 others)");
 }
 
 #[test]
