@@ -68,9 +68,28 @@ pub struct StudyDescription {
     /// Name of the case of its file; `None` where the file holds one study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
+    /// Where it stands on each axis of a sweep, in their order; empty if it is no point of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coordinates: Vec<Coordinate>,
     /// Figures that the file declares and that draw this study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plots: Vec<PlotDescription>,
+}
+
+/// Place of a point on an axis of a sweep.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coordinate {
+    /// Name of the axis.
+    pub axis: String,
+    /// Value as it is written in the file.
+    pub text: String,
+    /// Its number; `None` for a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
+    /// Unit of the number; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
 }
 
 impl StudyDescription {

@@ -1,18 +1,18 @@
 //! Cases: studies that share settings, in one file.
 //!
 //! Each case is settings on top of what the file says for all of them, as in a file that extends another, and is checked
-//! as a study of its own. So devices, policies and timelines may differ from case to case.
+//! as a study of its own. So devices, policies and timelines may differ from case to case. A sweep makes such cases.
 
 use crate::diagnostics::{Diagnostics, suggestion};
 use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
 use crate::problem;
 use crate::study::Study;
-use slicewise_stats::description::number_and_unit;
+use slicewise_stats::description::{Coordinate, number_and_unit};
 
 /// Most cases of a file.
 const MAX_CASES: usize = 256;
 /// Keys that belong to the file and not to a case.
-pub(crate) const OF_THE_FILE: [&str; 4] = ["extends", "name", "cases", "figures"];
+pub(crate) const OF_THE_FILE: [&str; 5] = ["extends", "name", "cases", "sweep", "figures"];
 
 /// Contents of a study file.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub struct Series {
     pub source: String,
     /// The cases. The name of each study is that of the series, a hyphen, and that of the case.
     pub cases: Vec<Study>,
+    /// The axes of the sweep that made the cases, in order; empty where the file lists them.
+    pub axes: Vec<String>,
     /// Settings that do not do in a simulation what they say.
     pub(crate) warnings: Diagnostics,
 }
@@ -73,29 +75,34 @@ pub(crate) struct WrittenCase {
     pub(crate) root: Node,
     /// Its place on an axis of figures: a number with its unit.
     pub(crate) x: Option<String>,
+    /// Its place on the axes of a sweep.
+    pub(crate) coordinates: Vec<Coordinate>,
 }
 
-/// Contents of a file with cases.
+/// Contents of a file with cases, or with a sweep that makes them.
 pub(crate) struct WrittenSeries {
     /// Its title and other texts, without cases.
     pub(crate) series: Series,
-    pub(crate) cases: Vec<WrittenCase>,
+    /// Settings that all cases share.
+    pub(crate) root: Node,
+    pub(crate) cases: Option<(Key, Node)>,
+    pub(crate) sweep: Option<(Key, Node)>,
     /// Figures over the cases.
     pub(crate) figures: Option<(Key, Node)>,
 }
 
-/// Where a file has cases.
+/// Where a file has cases, or a sweep that makes them.
 pub(crate) fn written(root: &Node) -> Option<(&Key, &Node)> {
-    root.entry("cases")
+    root.entry("cases").or_else(|| root.entry("sweep"))
 }
 
-/// Returns the settings common to all cases, and the tree of each; `None` where they cannot be read.
-pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<WrittenSeries> {
+/// Divides a file; `None` where it is no mapping.
+pub(crate) fn split(mut root: Node) -> Option<WrittenSeries> {
     let entries = root.entries_mut()?;
-    let figures = entries.iter().position(|(key, _)| key.text == "figures");
-    let figures = figures.map(|index| entries.remove(index));
-    let index = entries.iter().position(|(key, _)| key.text == "cases")?;
-    let (key, cases) = entries.remove(index);
+    let [figures, cases, sweep] = ["figures", "cases", "sweep"].map(|setting| {
+        let index = entries.iter().position(|(key, _)| key.text == setting)?;
+        Some(entries.remove(index))
+    });
     let text = |setting: &str| {
         let text = root.entry(setting).and_then(|(_, node)| node.text());
         text.unwrap_or_default().to_owned()
@@ -106,8 +113,24 @@ pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<WrittenSe
         description: text("description"),
         source: text("source"),
         cases: Vec::new(),
+        axes: Vec::new(),
         warnings: Diagnostics::new(Vec::new(), 0),
     };
+    Some(WrittenSeries {
+        series,
+        root,
+        cases,
+        sweep,
+        figures,
+    })
+}
+
+/// Returns the tree of each case; `None` where they cannot be read.
+pub(crate) fn listed(
+    root: &Node,
+    (key, cases): (Key, Node),
+    problems: &mut Problems,
+) -> Option<Vec<WrittenCase>> {
     let Value::Mapping(cases) = cases.value else {
         problem!(problems, key.span => "`cases` holds settings by the name of the case, for example `c1: {{title: \
             ...}}`");
@@ -119,12 +142,8 @@ pub(crate) fn split(mut root: Node, problems: &mut Problems) -> Option<WrittenSe
     }
     let cases = cases
         .into_iter()
-        .filter_map(|(key, over)| case(&root, &key, over, problems));
-    Some(WrittenSeries {
-        series,
-        cases: cases.collect(),
-        figures,
-    })
+        .filter_map(|(key, over)| case(root, &key, over, problems));
+    Some(cases.collect())
 }
 
 /// The tree of one case.
@@ -165,6 +184,7 @@ fn case(shared: &Node, key: &Key, over: Node, problems: &mut Problems) -> Option
         name: key.clone(),
         root,
         x,
+        coordinates: Vec::new(),
     })
 }
 
@@ -180,7 +200,7 @@ fn place(key: &Key, node: &Node, problems: &mut Problems) -> Option<String> {
 }
 
 /// The name of the study that a case is. What is wrong with it is wrong where the name of the case is written.
-fn name_case(root: &mut Node, case: &Key) {
+pub(crate) fn name_case(root: &mut Node, case: &Key) {
     if let Some(name) = root.entry_mut("name")
         && let Value::Scalar(text) = &mut name.value
     {

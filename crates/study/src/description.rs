@@ -167,6 +167,7 @@ impl Study {
             margins: self.margins,
             published: self.published.clone(),
             case: self.case.clone(),
+            coordinates: self.coordinates.clone(),
             plots: self.plots.clone(),
         }
     }

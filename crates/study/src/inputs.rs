@@ -74,6 +74,7 @@ impl Study {
             margins: _,
             is_resolution_declared: _,
             published: _,
+            coordinates: _,
             plots: _,
             quick: _,
             limits: _,

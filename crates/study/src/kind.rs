@@ -35,6 +35,7 @@ impl FileKind {
             "sources",
             "populations",
             "cases",
+            "sweep",
         ]) {
             Self::Study
         } else if has_any(&["buffer", "largest_frame", "counts", "delays", "tenants"]) {

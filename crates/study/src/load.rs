@@ -1,9 +1,9 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
-use crate::cases::{self, Series, StudyFile, WrittenSeries};
+use crate::cases::{self, Series, StudyFile, WrittenCase, WrittenSeries};
 use crate::check::{
-    Checker, Drawable, GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, differ_in_more_than_case,
-    figures, timeline,
+    Checker, Drawable, GatewaySpec, MAX_RUNS, MeasuredSpec, PlanSpec, StudySpec, Sweep,
+    differ_in_more_than_case, figures, timeline,
 };
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
@@ -189,8 +189,11 @@ impl<'a> Reading<'a> {
     fn study(mut self) -> Result<Study, Diagnostics> {
         let root = self.root_of_study();
         if let Some((key, _)) = root.as_ref().and_then(cases::written) {
-            problem!(self.problems, key.span => "this file holds cases, each of them a study: this command takes one \
-                study";
+            let what = match key.text.as_str() {
+                "sweep" => "a sweep, each point of which is a study",
+                _ => "cases, each of them a study",
+            };
+            problem!(self.problems, key.span => "this file holds {what}: this command takes one study";
                 "choose a case (`--case NAME`), where the command has that option");
         }
         let figures = (root.as_ref()).and_then(|root| root.entry("figures"));
@@ -214,27 +217,67 @@ impl<'a> Reading<'a> {
         Ok(StudyFile::Series(series))
     }
 
+    /// Returns the tree of each case, and the axes of the sweep that makes them.
+    fn cases(
+        &mut self,
+        root: Node,
+        cases: Option<(Key, Node)>,
+        sweep: Option<(Key, Node)>,
+    ) -> Option<(Box<dyn Iterator<Item = WrittenCase>>, Vec<String>)> {
+        match (cases, sweep) {
+            (Some(_), Some((key, _))) => {
+                problem!(self.problems, key.span => "a file has either `cases` or a `sweep`";
+                    "move the sweep to a file of its own that extends this one `without: [cases]`");
+                None
+            }
+            (None, Some((key, node))) => {
+                let sweep = Sweep::read((key, &node), &root, &mut self.problems)?;
+                let axes = sweep.axes();
+                Some((Box::new(sweep.into_cases(root)), axes))
+            }
+            (cases, None) => {
+                let cases = cases::listed(&root, cases?, &mut self.problems)?;
+                let names = cases.iter().map(|case| &case.name);
+                let names = names.map(|name| (name.text.as_str(), name.span));
+                differ_in_more_than_case(names, &mut self.problems);
+                Some((Box::new(cases.into_iter()), Vec::new()))
+            }
+        }
+    }
+
     /// Every case as a study of its own.
     fn series(&mut self, root: Node) -> Option<Series> {
+        let at = cases::written(&root).map(|(key, _)| key.span);
         let WrittenSeries {
             mut series,
+            root,
             cases,
+            sweep,
             figures,
-        } = cases::split(root, &mut self.problems)?;
-        let names = cases
-            .iter()
-            .map(|case| (case.name.text.as_str(), case.name.span));
-        differ_in_more_than_case(names, &mut self.problems);
+        } = cases::split(root)?;
+        let (cases, axes) = self.cases(root, cases, sweep)?;
+        series.axes = axes;
+        let part = if series.axes.is_empty() {
+            "case"
+        } else {
+            "point"
+        };
         let mut places = Vec::new();
         for case in cases {
-            self.problems.enter("case", &case.name.text);
+            self.problems.enter(part, &case.name.text);
             let study = self.study_with_phases(case.root);
             self.problems.leave();
             series.cases.extend(study.map(|study| Study {
-                case: Some(case.name.text.clone()),
+                case: Some(case.name.text),
+                coordinates: case.coordinates,
                 ..study
             }));
             places.push(case.x);
+        }
+        let runs: u64 = series.cases.iter().map(Study::run_count).sum();
+        if let Some(at) = at.filter(|_| !series.axes.is_empty() && runs > MAX_RUNS) {
+            problem!(self.problems, at => "the points have {runs} runs together, more than {MAX_RUNS}";
+                "lower `repetitions`, or leave points out");
         }
         // A case that cannot be read may be the one that a figure names.
         if let (Some(figures), true) = (figures, self.problems.is_empty()) {
@@ -321,7 +364,10 @@ impl<'a> Reading<'a> {
     ) -> Result<GatewayConfig, Diagnostics> {
         let is_study = |root: &&Node| {
             let has = |key| root.entry(key).is_some();
-            ["policies", "scenarios", "cases"].into_iter().any(has) && !has("interfaces")
+            ["policies", "scenarios", "cases", "sweep"]
+                .into_iter()
+                .any(has)
+                && !has("interfaces")
         };
         if let Some(root) = self.root.as_ref().filter(is_study) {
             problem!(self.problems, root.span => "this is a study, not the configuration of a gateway, which has \

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 /// The label keeps seeds of different purposes apart, and this version of the derivation.
 const DEVICE_LABEL: &str = "slicewise/device-seed/1";
 const TRAFFIC_LABEL: &str = "slicewise/traffic-seed/2";
+const SAMPLE_LABEL: &str = "slicewise/sample-seed/1";
 
 /// Seed of what is random in the device.
 pub(crate) fn device_seed(study_seed: u64, policy: &str, scenario: &str, repetition: u32) -> u64 {
@@ -20,6 +21,11 @@ pub(crate) fn device_seed(study_seed: u64, policy: &str, scenario: &str, repetit
 /// so that what is compared within a repetition differs by what is compared alone.
 pub(crate) fn traffic_seed(study_seed: u64, source: &str, repetition: u32) -> u64 {
     derive(TRAFFIC_LABEL, study_seed, &[source], repetition)
+}
+
+/// Random number of a point of a sweep on an axis: points and axes that are added change no other.
+pub(crate) fn sample_seed(seed: u64, axis: &str, point: u32) -> u64 {
+    derive(SAMPLE_LABEL, seed, &[axis], point)
 }
 
 fn derive(label: &str, study_seed: u64, names: &[&str], repetition: u32) -> u64 {

@@ -7,7 +7,9 @@ use crate::params::{
 };
 use crate::quick::QuickParams;
 use slicewise_model::{PolicyParams, PolicySpec, Rate, ReallocationParams};
-use slicewise_stats::description::{Margins, PublishedFigure, PublishedVerdict, Scalability};
+use slicewise_stats::description::{
+    Coordinate, Margins, PublishedFigure, PublishedVerdict, Scalability,
+};
 use slicewise_stats::plot::PlotDescription;
 use slicewise_stats::verdict::runs_to_hold;
 use slicewise_stats::words::{count, percent};
@@ -61,6 +63,8 @@ pub struct Study {
     pub(crate) is_resolution_declared: bool,
     /// Published figures.
     pub published: Vec<PublishedFigure>,
+    /// Where it stands on each axis of a sweep, in their order; empty if it is no point of one.
+    pub coordinates: Vec<Coordinate>,
     /// Figures that its file declares and that draw it.
     pub plots: Vec<PlotDescription>,
     /// The phases of every run, in order of time; empty where nothing changes during a run. The first is the study
@@ -148,6 +152,14 @@ impl Study {
     #[must_use]
     pub const fn warnings(&self) -> &Diagnostics {
         &self.warnings
+    }
+
+    /// Number of its runs: every policy under every scenario, repeated.
+    #[must_use]
+    pub fn run_count(&self) -> u64 {
+        let cells = self.policies.len().saturating_mul(self.scenarios.len());
+        let cells = u64::try_from(cells).unwrap_or(u64::MAX);
+        cells.saturating_mul(self.repetitions.into())
     }
 
     /// Where the study has too few repetitions for any verdict of "holds": a sentence that says how many it takes.

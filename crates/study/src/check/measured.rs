@@ -192,6 +192,7 @@ impl Checker<'_> {
             margins,
             published: Vec::new(),
             case: None,
+            coordinates: Vec::new(),
             plots: Vec::new(),
         };
         Some(MeasuredStudy {

@@ -35,6 +35,7 @@ mod qos_sched;
 mod queues;
 mod quick;
 mod reallocation;
+mod sweep;
 pub(crate) mod timeline;
 mod traffic;
 mod transport;
@@ -46,6 +47,7 @@ pub(crate) use gateway::GatewaySpec;
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
 pub(crate) use policies::class_place;
+pub(crate) use sweep::Sweep;
 
 use crate::device;
 use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
@@ -70,13 +72,14 @@ use published::PublishedSpec;
 use quick::QuickSpec;
 use slicewise_model::Rate;
 use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
+use sweep::SweepSpec;
 use timeline::TimelineSpec;
 use traffic::{ScenarioSpec, SliceSpec, SourceSpec};
 
 /// Longest run: a day.
 const MAX_DURATION: Duration = Duration::from_secs(86_400);
 /// Most runs of a study.
-const MAX_RUNS: u64 = 1_000_000;
+pub(crate) const MAX_RUNS: u64 = 1_000_000;
 /// Most entries of a table: slices, policies, scenarios, or classes of a policy.
 const MAX_ENTRIES: usize = 4_096;
 
@@ -169,6 +172,8 @@ settings! {
         /// Studies that share the settings of this file, by name: what each has on top of them. A list `without` names
         /// settings that a case does not take over.
         cases: Named<CaseSpec>,
+        /// Cases that differ in some settings: one for each point of a grid.
+        sweep: Option<SweepSpec>,
     }
 }
 
@@ -439,6 +444,7 @@ impl<'a> Checker<'a> {
             margins,
             is_resolution_declared,
             published,
+            coordinates: Vec::new(),
             plots: Vec::new(),
             quick,
             phases: Vec::new(),

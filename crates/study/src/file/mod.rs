@@ -3,6 +3,7 @@
 mod decode;
 mod files;
 mod merge;
+mod place;
 mod schema;
 mod sources;
 mod tree;
@@ -13,6 +14,7 @@ pub(crate) use decode::{
 };
 pub use files::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use merge::{load, merge_nodes, remove_keys};
+pub(crate) use place::ValuePlace;
 pub(crate) use schema::Schemas;
 pub(crate) use sources::{Capture, FileId, Problems, Sources, Span, problem};
 pub(crate) use tree::{Key, Node, Value};

@@ -6,12 +6,12 @@ mod words;
 
 pub(crate) use containers::{At, List, Named, OneOrMany, Short};
 pub(crate) use scalar::{
-    AtLeastOne, Fraction, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate, Percent,
-    Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim, narrowed,
-    number, percent_digits, scalars,
+    AtLeastOne, Fraction, MAX_NAME_LENGTH, NUMBER, Name, NumberRange, PartsPerMillion, PassingRate,
+    Percent, Positive, Reference, Repetitions, SIZE_UNITS, Scalar, Share, TIME_UNITS, Verbatim,
+    narrowed, number, percent_digits, scalars,
 };
 pub use words::code_point;
 pub(crate) use words::{
     ApplicationKind, AxisName, Borrows, Counted, Dscp, EtherType, Figure, PatternName, PlainAction,
-    PopulationPattern, Protocol, TransportProtocol, Weights, word_for,
+    PopulationPattern, Protocol, Spacing, TransportProtocol, Weights, word_for,
 };

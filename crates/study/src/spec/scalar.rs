@@ -67,7 +67,7 @@ pub(crate) use narrowed;
 pub(crate) struct Name(pub(crate) String);
 
 /// Longest name, characters.
-const NAME_LENGTH: usize = 64;
+pub(crate) const MAX_NAME_LENGTH: usize = 64;
 /// Letters, digits and `. _ -`, starting with a letter or digit, not ending with a full stop.
 pub(super) const NAME_PATTERN: &str = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$";
 /// Names that are devices on Windows, whatever their extension.
@@ -89,7 +89,7 @@ impl Scalar for Name {
                 && stem.ends_with(|c: char| c.is_ascii_digit()));
         let problem = if text.is_empty() {
             "is empty"
-        } else if text.len() > NAME_LENGTH {
+        } else if text.len() > MAX_NAME_LENGTH {
             "is longer than 64 characters"
         } else if !text.chars().all(allowed) {
             "has an invalid character: letters, digits, `.`, `_` and `-` are allowed"
@@ -102,7 +102,7 @@ impl Scalar for Name {
         } else {
             return Ok(Self(text.to_owned()));
         };
-        let shown: String = text.chars().take(NAME_LENGTH).collect();
+        let shown: String = text.chars().take(MAX_NAME_LENGTH).collect();
         Err(format!("the name `{shown}` {problem}"))
     }
 

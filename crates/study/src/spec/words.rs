@@ -138,6 +138,14 @@ pub(crate) enum AxisName {
     ScenarioNumber,
 }
 
+/// Spacing of the values of a range.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    #[default]
+    Linear,
+    Logarithmic,
+}
+
 words! {
     DutModel as "DeviceModel", "a modelled device" {
         isr4221: Self::Isr4221, port: Self::Port, gateway: Self::Gateway, switch: Self::Switch(SwitchParams::TOFINO),
@@ -208,6 +216,7 @@ words! {
         policy: Self::Policy, case: Self::Case, case_number: Self::CaseNumber, scenario: Self::Scenario,
         scenario_number: Self::ScenarioNumber,
     }
+    Spacing as "Spacing", "a spacing" { linear: Self::Linear, logarithmic: Self::Logarithmic }
     FitKind as "Fit", "a curve that can be fitted" { linear: Self::Linear, exponential: Self::Exponential }
     Distributed as "Distribution", "something whose distribution can be drawn" {
         delay: Self::Delay, pdv: Self::Pdv, request_latency: Self::RequestLatency,

@@ -39,6 +39,7 @@ mod runs;
 mod schemas;
 mod shipped;
 mod support;
+mod sweeps;
 mod switch;
 mod timelines;
 mod unmodelled;

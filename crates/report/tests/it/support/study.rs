@@ -106,6 +106,7 @@ pub fn study(size: Size) -> StudyDescription {
     });
     StudyDescription {
         case: None,
+        coordinates: Vec::new(),
         plots: Vec::new(),
         name: "synthetic".to_owned(),
         title: "Synthetic study of six ways to share a bottleneck".to_owned(),

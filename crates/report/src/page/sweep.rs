@@ -1,0 +1,58 @@
+//! The points of a sweep on the page over them: a map of verdicts, with where along the first axis they hold.
+
+use crate::attribute::AttributeText;
+use crate::markup::{Prose, icon};
+use crate::sweep::{MapRow, VerdictMap};
+use maud::{Markup, html};
+use slicewise_stats::description::Coordinate;
+
+/// A table for each attribute: a row for each policy and values of the other axes, a column for each value of the first.
+pub(super) fn maps(maps: &[VerdictMap]) -> Markup {
+    html! {
+        @for map in maps {
+            h3 { (heading(map.attribute)) }
+            div.table-frame { table.map {
+                thead { tr {
+                    th scope="col" { "Policy" }
+                    @for axis in map.other_axes() { th scope="col" { (axis) } }
+                    th scope="col" { "Holds" }
+                    @for value in &map.columns { th.point scope="col" { (Prose(&value.text)) } }
+                } }
+                tbody { @for (index, row) in map.rows.iter().enumerate() {
+                    @let is_first = index == 0 || map.rows[index - 1].policy != row.policy;
+                    tr.begins[is_first] {
+                        th scope="row" { @if is_first { (row.policy) } }
+                        @for value in &row.at { td { (Prose(&value.text)) } }
+                        td { (Prose(&map.holds(row))) }
+                        @for (value, cell) in map.columns.iter().zip(&row.cells) { (point(row, value, cell.as_ref())) }
+                    }
+                } }
+            } }
+        }
+        @if let Some(axis) = maps.first().and_then(|map| map.columns.first()) {
+            p.note { "Columns are values of " (axis.axis) "; \"holds\" says at which of them. A sign that is not shown was not run." }
+        }
+    }
+}
+
+fn heading(attribute: &str) -> &'static str {
+    match attribute {
+        "isolation" => "Performance isolation",
+        _ => "Resource reallocation",
+    }
+}
+
+fn point(row: &MapRow, value: &Coordinate, cell: Option<&AttributeText>) -> Markup {
+    let Some(text) = cell else {
+        return html! { td.point {} };
+    };
+    let at = format!(
+        "{}, {} {}: {}",
+        row.policy, value.axis, value.text, text.reason
+    );
+    html! {
+        td.point {
+            span class=(format!("verdict {}", text.sign)) role="img" aria-label=(at) title=(at) { (icon(text.sign)) }
+        }
+    }
+}
