@@ -4,14 +4,18 @@ use crate::Failure;
 use crate::arguments::{BackendName, CheckOptions, SchemaOf, SchemaOptions};
 use crate::exit::Exit;
 use crate::fit;
-use crate::load::warn;
+use crate::load::{sweep_of, warn};
 use crate::outln;
 use crate::output;
 use slicewise_stats::words::count;
 use slicewise_study::{
-    Diagnostics, FileKind, Folder, MeasuredStudy, Plan, Study, StudyFile, ios_text, study_of_ios,
+    Diagnostics, FileKind, Folder, MeasuredStudy, Plan, Series, Study, StudyFile, ios_text,
+    study_of_ios,
 };
 use std::path::Path;
+
+/// Notes on the points of a sweep that are printed.
+const MAX_NOTES: usize = 20;
 
 pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
     let path = &options.study;
@@ -103,6 +107,10 @@ fn check_study(file: StudyFile) -> String {
             warn(study.warnings());
             amount(&study)
         }
+        StudyFile::Series(series) if !series.axes.is_empty() => {
+            warn(series.warnings());
+            points(&series)
+        }
         StudyFile::Series(series) => {
             warn(series.warnings());
             let amounts = series.cases.iter();
@@ -115,15 +123,38 @@ fn check_study(file: StudyFile) -> String {
     }
 }
 
+/// The points of a sweep, and notes on them.
+fn points(series: &Series) -> String {
+    let runs = series.cases.iter().map(Study::run_count).sum();
+    let mut summary = sweep_of(series.cases.len(), runs);
+    let mut notes: Vec<(String, u64)> = Vec::new();
+    for study in &series.cases {
+        let case = study.case.as_deref().unwrap_or_default();
+        summary.push_str(&format!("\n{case}: {}", study.title));
+        for note in study.too_few_repetitions().into_iter().chain(study.notes()) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, points)) => *points += 1,
+                None => notes.push((note, 1)),
+            }
+        }
+    }
+    for (note, points) in notes.iter().take(MAX_NOTES) {
+        summary.push_str(&format!("\nnote (of {}): {note}", count(*points, "point")));
+    }
+    if let Some(more) = notes.len().checked_sub(MAX_NOTES).filter(|more| *more > 0) {
+        summary.push_str(&format!("\nand {}", count(more as u64, "more note")));
+    }
+    summary
+}
+
 /// How much there is to run.
 fn amount(study: &Study) -> String {
-    let runs = study.policies.len() * study.scenarios.len() * study.repetitions as usize;
     let mut summary = format!(
         "{} × {} × {} = {} of {}",
         count(study.policies.len() as u64, "policy"),
         count(study.scenarios.len() as u64, "scenario"),
         count(study.repetitions.into(), "repetition"),
-        count(runs as u64, "run"),
+        count(study.run_count(), "run"),
         study.duration,
     );
     for note in study.too_few_repetitions().into_iter().chain(study.notes()) {

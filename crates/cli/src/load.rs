@@ -3,8 +3,12 @@
 use crate::Failure;
 use crate::noteln;
 use crate::output;
+use slicewise_stats::words::count;
 use slicewise_study::{Diagnostics, Study, StudyFile, StudyPolicy};
 use std::path::Path;
+
+/// Cases that a message names.
+const MAX_NAMES: usize = 20;
 
 /// Load a study file, or say everything that is wrong with it.
 pub fn load_study_file(path: &Path) -> Result<StudyFile, Failure> {
@@ -20,14 +24,25 @@ pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
             series.case(case).cloned().map_err(Failure::mistake)
         }
         (StudyFile::Series(series), None) => {
-            let names: Vec<&str> = series.case_names().collect();
+            let names: Vec<&str> = series.case_names().take(MAX_NAMES).collect();
+            let more = if series.cases.len() > MAX_NAMES {
+                ", …"
+            } else {
+                ""
+            };
             Err(Failure::mistake(format!(
-                "{} holds cases: choose one of {} (`--case NAME`)",
+                "{} holds cases: choose one of {}{more} (`--case NAME`)",
                 path.display(),
                 names.join(", ")
             )))
         }
     }
+}
+
+/// Says how much a sweep is.
+pub fn sweep_of(points: usize, runs: u64) -> String {
+    let points = count(points as u64, "point");
+    format!("sweep of {points}: {}", count(runs, "run"))
 }
 
 /// A case was named, of a file that holds one study.

@@ -12,19 +12,22 @@ use crate::execution::{Execution, as_asked, on_interrupt, processors, wanted_run
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
-use crate::load::{has_no_cases, load_study_file, warn};
-use crate::outln;
+use crate::load::{has_no_cases, load_study_file, sweep_of, warn};
 use crate::output::{self, colours, columns};
 use crate::progress::Progress;
 use crate::report::{report_failure, siblings, verdicts_text, write_report};
 use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run;
+use crate::{noteln, outln};
 use slicewise_report::{CaseReport, published_headline, terminal, write_series};
 use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
 use slicewise_sim::Simulator;
 use slicewise_study::{RunSpec, Series, Study, StudyFile};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+
+/// Cases whose verdicts are printed; those of more are in the report alone.
+const MAX_PRINTED: usize = 32;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     match load_study_file(&options.study)? {
@@ -65,6 +68,12 @@ fn run_cases(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
     let studies: Vec<Study> = wanted
         .map(|study| as_asked(options, study.clone()))
         .collect();
+    if !series.axes.is_empty() {
+        let runs = studies.iter().map(|study| wanted_runs(options, study));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        let runs: usize = runs.iter().map(Vec::len).sum();
+        noteln!("{}", sweep_of(studies.len(), runs as u64));
+    }
     if let [study] = &studies[..] {
         return run_alone(options, &series, study);
     }
@@ -226,9 +235,11 @@ fn write_reports(
     if judgement.json {
         print_json(folder, &cases, policies)?;
     } else {
-        cases
-            .iter()
-            .for_each(|case| print_case(case, judgement.explain));
+        if cases.len() <= MAX_PRINTED {
+            cases
+                .iter()
+                .for_each(|case| print_case(case, judgement.explain));
+        }
         let published = cases
             .iter()
             .flat_map(|case| &case.report.findings.published);
