@@ -5,7 +5,7 @@ use crate::arguments::FailOn;
 use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
-use slicewise_report::Report;
+use slicewise_report::Findings;
 use slicewise_results::ResultsFolder;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict};
@@ -29,12 +29,14 @@ struct Judgement<'a> {
     confidence: f64,
     policies: Vec<&'a PolicyVerdict>,
     published_figures: &'a [PublishedComparison],
-    report: &'a Path,
+    /// Points of a sweep have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<&'a Path>,
 }
 
 /// The verdicts on the policies that were selected by these names; on all where there is none.
-pub fn selected<'a>(report: &'a Report, policies: &[String]) -> Vec<&'a PolicyVerdict> {
-    let side = report.findings.main();
+pub fn selected<'a>(findings: &'a Findings, policies: &[String]) -> Vec<&'a PolicyVerdict> {
+    let side = findings.main();
     let is_selected = |verdict: &&PolicyVerdict| {
         let name = side.study.policy_of_runs(&verdict.policy);
         policies.is_empty() || policies.iter().any(|policy| policy == name)
@@ -42,26 +44,27 @@ pub fn selected<'a>(report: &'a Report, policies: &[String]) -> Vec<&'a PolicyVe
     side.verdicts.policies.iter().filter(is_selected).collect()
 }
 
-/// The verdicts on these policies, and the published figures of a report.
+/// The verdicts on these policies, and the published figures.
 pub fn as_json(
     folder: &ResultsFolder,
-    report: &Report,
+    findings: &Findings,
     policies: &[String],
 ) -> Result<serde_json::Value, Failure> {
     let study = folder.study();
+    let report = folder.report_path();
     let judgement = Judgement {
         schema_version: SCHEMA_VERSION,
         study: &study.name,
         study_digest: &study.digest,
         program_version: &study.program_version,
         seed: study.seed,
-        expected_runs: report.findings.main().expected_runs,
-        finished_runs: report.findings.main().finished_runs,
-        damaged_runs: &report.findings.main().damaged_runs,
-        confidence: report.findings.main().verdicts.confidence,
-        policies: selected(report, policies),
-        published_figures: &report.findings.published,
-        report: &report.html,
+        expected_runs: findings.main().expected_runs,
+        finished_runs: findings.main().finished_runs,
+        damaged_runs: &findings.main().damaged_runs,
+        confidence: findings.main().verdicts.confidence,
+        policies: selected(findings, policies),
+        published_figures: &findings.published,
+        report: report.exists().then_some(&*report),
     };
     serde_json::to_value(&judgement)
         .map_err(|error| Failure::system(format!("cannot write the verdicts as JSON: {error}")))

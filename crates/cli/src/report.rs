@@ -48,13 +48,13 @@ pub fn write_report(
         noteln!("note: {run}{warning}");
     }
     if judgement.json {
-        output::json(&as_json(folder, &report, policies)?);
+        output::json(&as_json(folder, &report.findings, policies)?);
     } else {
         print_tables(folder, &report.findings, judgement.explain);
         outln!("Report: {}", report.html.display());
     }
     Ok(judgement.fail_on.map_or(Exit::Success, |fail_on| {
-        gate(&selected(&report, policies), fail_on)
+        gate(&selected(&report.findings, policies), fail_on)
     }))
 }
 

@@ -235,14 +235,15 @@ fn write_reports(
     if judgement.json {
         print_json(folder, &cases, policies)?;
     } else {
-        if cases.len() <= MAX_PRINTED {
+        let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
+        if let Some(table) = terminal::sweep_table_text(&findings, columns(), colours()) {
+            output::coloured_line(&table);
+        } else if cases.len() <= MAX_PRINTED {
             cases
                 .iter()
                 .for_each(|case| print_case(case, judgement.explain));
         }
-        let published = cases
-            .iter()
-            .flat_map(|case| &case.report.findings.published);
+        let published = cases.iter().flat_map(|case| &case.findings.published);
         if let Some(line) = published_headline(published) {
             outln!("{line}");
         }
@@ -250,7 +251,7 @@ fn write_reports(
     }
     let mut exit = Exit::Success;
     for case in &cases {
-        let verdicts = selected(&case.report, policies);
+        let verdicts = selected(&case.findings, policies);
         if let Some(fail_on) = judgement.fail_on
             && gate(&verdicts, fail_on) != Exit::Success
         {
@@ -282,7 +283,7 @@ fn print_json(
         let results = ResultsFolder::open(&path).map_err(results_failure)?;
         all.insert(
             case.name().to_owned(),
-            as_json(&results, &case.report, policies)?,
+            as_json(&results, &case.findings, policies)?,
         );
     }
     output::json(&serde_json::Value::Object(all));
@@ -290,7 +291,7 @@ fn print_json(
 }
 
 fn print_case(case: &CaseReport, explain: bool) {
-    let findings = &case.report.findings;
+    let findings = &case.findings;
     outln!("{}", headline(case.name(), case.title()));
     let published = &findings.published;
     if let Some(table) = terminal::published_table_text(published, columns(), colours()) {

@@ -109,6 +109,14 @@ impl Findings {
         })
     }
 
+    /// The findings without series and distributions, which take most of their room.
+    pub(crate) fn without_curves(self) -> Self {
+        Self {
+            curves: Curves::default(),
+            ..self
+        }
+    }
+
     /// The folder that the report is made of.
     #[must_use]
     pub fn main(&self) -> &Side {

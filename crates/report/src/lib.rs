@@ -29,6 +29,7 @@ pub mod seeds;
 mod series;
 pub mod side;
 mod signs;
+mod sweep;
 pub mod terminal;
 pub mod testbed;
 mod text_table;

@@ -1,14 +1,15 @@
-//! The report over several cases.
+//! The report over several cases, or over the points of a sweep.
 
+use crate::data;
 use crate::error::ReportError;
 use crate::figures::write_series_figures;
 use crate::page::{CaseReport, write_series_page};
-use crate::write_beside;
+use crate::{judge, write_beside};
 use slicewise_results::{ResultsFolder, SeriesFolder};
 use std::path::{Path, PathBuf};
 
-/// Make the reports of all cases of `folder` that have runs, each with those that `beside` names for its folder, and the
-/// page over them.
+/// Make the reports of all cases of `folder` that have runs, each with those that `beside` names for its folder, the page
+/// over them, and tables of all of them. The points of a sweep get no report of their own.
 ///
 /// # Errors
 /// Where no case has a finished run; else as [`write_beside`], of any case.
@@ -26,10 +27,13 @@ pub fn write_series(
             continue;
         };
         if results.runs_on_disk() > 0 {
-            cases.push(CaseReport {
-                folder: name.to_owned(),
-                report: write_beside(&results, &beside(&path))?,
-            });
+            let findings = match results.study().coordinates.is_empty() {
+                true => write_beside(&results, &beside(&path))?.findings,
+                // A sweep has many points.
+                false => judge(&results, &[])?.without_curves(),
+            };
+            let folder = name.to_owned();
+            cases.push(CaseReport { folder, findings });
         }
     }
     if cases.is_empty() {
@@ -37,7 +41,8 @@ pub fn write_series(
             path: folder.path().to_owned(),
         });
     }
-    let findings: Vec<_> = cases.iter().map(|case| &case.report.findings).collect();
+    let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
+    data::write_series(folder, &findings)?;
     let figures = write_series_figures(folder, &findings)?;
     write_series_page(folder, &cases, &figures)?;
     Ok(cases)

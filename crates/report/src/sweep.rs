@@ -24,19 +24,6 @@ pub(crate) struct MapRow {
     pub(crate) cells: Vec<Option<AttributeText>>,
 }
 
-/// Where along the first axis an attribute holds.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Holds {
-    /// From the first value up to this place, and nowhere beyond.
-    UpTo(usize),
-    /// From this place to the last value, and nowhere before.
-    From(usize),
-    Everywhere,
-    Nowhere,
-    /// Here and there.
-    Partly,
-}
-
 impl VerdictMap {
     /// Maps of the attributes that were judged; none of studies that are no points of a sweep.
     pub(crate) fn of(points: &[&Findings]) -> Vec<Self> {
@@ -98,6 +85,19 @@ impl VerdictMap {
         all > 0 && there.sum::<usize>() * 2 >= all
     }
 
+    /// The attribute in words.
+    pub(crate) fn title(&self) -> &'static str {
+        match self.attribute {
+            "isolation" => "Performance isolation",
+            _ => "Resource reallocation",
+        }
+    }
+
+    /// Name of the first axis.
+    pub(crate) fn axis(&self) -> &str {
+        self.columns.first().map_or("", |value| value.axis.as_str())
+    }
+
     /// Names of the axes but the first.
     pub(crate) fn other_axes(&self) -> impl Iterator<Item = &str> {
         let first = self.rows.first();
@@ -122,35 +122,82 @@ impl VerdictMap {
         &mut self.rows[place]
     }
 
-    /// In words: up to which value of the first axis a row holds.
-    pub(crate) fn holds(&self, row: &MapRow) -> String {
-        let at = |place: usize| {
-            self.columns
-                .get(place)
-                .map_or("", |value| value.text.as_str())
+    /// In words: at which values of the first axis a row has the verdict `sign`; empty for none.
+    pub(crate) fn extent(&self, row: &MapRow, sign: &str) -> String {
+        let has =
+            |cell: &Option<AttributeText>| cell.as_ref().is_some_and(|text| text.sign == sign);
+        let has: Vec<bool> = row.cells.iter().map(has).collect();
+        let at = |place: Option<usize>| {
+            let value = place.and_then(|place| self.columns.get(place));
+            value.map_or("", |value| value.text.as_str())
         };
-        match row.holds() {
-            Holds::UpTo(place) => format!("up to {}", at(place)),
-            Holds::From(place) => format!("from {} on", at(place)),
-            Holds::Everywhere => "everywhere".to_owned(),
-            Holds::Nowhere => "nowhere".to_owned(),
-            Holds::Partly => "in places".to_owned(),
+        let (first, last) = (
+            has.iter().position(|is| *is),
+            has.iter().rposition(|is| *is),
+        );
+        let changes = has.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        match (changes, has.first()) {
+            _ if first.is_none() => String::new(),
+            (0, _) => "everywhere".to_owned(),
+            (1, Some(true)) => format!("up to {}", at(last)),
+            (1, _) => format!("from {}", at(first)),
+            (2, Some(false)) if first == last => format!("at {}", at(first)),
+            (2, Some(false)) => format!("{} to {}", at(first), at(last)),
+            _ => "in several places".to_owned(),
         }
     }
 }
 
-impl MapRow {
-    pub(crate) fn holds(&self) -> Holds {
-        let holds: Vec<bool> = (self.cells.iter())
-            .map(|cell| cell.as_ref().is_some_and(|text| text.sign == "holds"))
-            .collect();
-        let changes = holds.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        match (changes, holds.first(), holds.iter().position(|at| *at)) {
-            (_, _, None) => Holds::Nowhere,
-            (0, _, _) => Holds::Everywhere,
-            (1, Some(true), _) => Holds::UpTo(holds.iter().rposition(|at| *at).unwrap_or(0)),
-            (1, _, Some(first)) => Holds::From(first),
-            _ => Holds::Partly,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the verdicts that signs stand for hold and are broken.
+    fn extents(signs: &str) -> String {
+        let cell = |sign: char| {
+            let sign = match sign {
+                '+' => "holds",
+                '-' => "broken",
+                _ => "inconclusive",
+            };
+            Some(AttributeText {
+                key: "isolation",
+                sign,
+                word: String::new(),
+                deciding: String::new(),
+                reason: String::new(),
+                published: None,
+                agrees: None,
+            })
+        };
+        let columns = (1..=signs.len()).map(|value| Coordinate {
+            text: format!("{value}0 %"),
+            ..Coordinate::default()
+        });
+        let map = VerdictMap {
+            attribute: "isolation",
+            columns: columns.collect(),
+            rows: vec![MapRow {
+                policy: "p".to_owned(),
+                at: Vec::new(),
+                cells: signs.chars().map(cell).collect(),
+            }],
+        };
+        let extent = ["holds", "broken"].map(|sign| map.extent(&map.rows[0], sign));
+        extent.map(|text| format!("[{text}]")).join(" ")
+    }
+
+    #[test]
+    fn where_a_verdict_begins_and_ends_is_said_by_values_of_the_axis() {
+        let texts = ["++?-", "????", "++++", "?--+", "-+?-", "-++-", "+-+-"].map(extents);
+        insta::assert_snapshot!(texts.join("\n"), @r"
+        [up to 20 %] [from 40 %]
+        [] []
+        [everywhere] []
+        [from 40 %] [20 % to 30 %]
+        [at 20 %] [in several places]
+        [20 % to 30 %] [in several places]
+        [in several places] [in several places]
+        ");
     }
 }

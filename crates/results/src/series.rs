@@ -189,6 +189,12 @@ impl SeriesFolder {
         self.path.join("figures")
     }
 
+    /// The folder of tables over the cases.
+    #[must_use]
+    pub fn data_path(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
     /// The page over all cases.
     #[must_use]
     pub fn report_path(&self) -> PathBuf {

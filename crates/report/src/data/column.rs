@@ -20,9 +20,9 @@ pub(crate) enum Kind {
 }
 
 /// A column: units are last in its name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
     /// False where every row has a value.
     pub(crate) optional: bool,
@@ -32,7 +32,7 @@ impl Column {
     /// A column of values of type `T`.
     pub(super) const fn of<T: Field>(name: &'static str) -> Self {
         Self {
-            name,
+            name: Cow::Borrowed(name),
             kind: T::KIND,
             optional: T::OPTIONAL,
         }
@@ -55,10 +55,14 @@ impl Schema {
 
     /// The first line of the table as CSV, without its end.
     pub(crate) fn header(self) -> String {
-        let columns = self.columns();
-        let names: Vec<&str> = columns.iter().map(|c| c.name).collect();
-        names.join(",")
+        header(&self.columns())
     }
+}
+
+/// The names of columns as a line of CSV, without its end.
+pub(super) fn header(columns: &[Column]) -> String {
+    let names: Vec<&str> = columns.iter().map(|c| &*c.name).collect();
+    names.join(",")
 }
 
 /// One value of a row.

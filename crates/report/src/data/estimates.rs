@@ -2,7 +2,7 @@
 
 use super::column::{Value, columns, variant};
 use super::folder::DataFolder;
-use super::table::{write_or_remove, write_table};
+use super::table::{TableWriter, write_or_remove, write_table};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use crate::populations::PopulationFinding;
@@ -136,7 +136,7 @@ pub(super) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
     let published = findings.published.iter();
     let published = published.map(|c| Published::row(c, &c.figure, c.ours.as_ref()));
     let populations = findings.populations.iter().map(Populations::row);
-    write_table(folder, Cells::SCHEMA, cells(&findings.main().summary))?;
+    write_cells(folder, [(Vec::new(), findings)])?;
     write_table(folder, Published::SCHEMA, published)?;
     write_table(folder, Populations::SCHEMA, populations)?;
     let sides = &findings.sides;
@@ -152,6 +152,20 @@ pub(super) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
         Predictions::SCHEMA,
         is_predicted.then_some(predictions),
     )
+}
+
+/// Write the estimates of several cases, each with the values that its rows begin with.
+pub(super) fn write_cells<'a>(
+    folder: &DataFolder,
+    cases: impl IntoIterator<Item = (Vec<Value<'static>>, &'a Findings)>,
+) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, Cells::SCHEMA)?;
+    for (first, findings) in cases {
+        table.begin_rows(first);
+        let rows = cells(&findings.main().summary);
+        rows.iter().try_for_each(|row| table.row(row))?;
+    }
+    table.finish()
 }
 
 fn cells(summary: &Summary) -> Vec<Vec<Value<'_>>> {

@@ -8,6 +8,7 @@ mod folder;
 mod packets;
 mod parquet_table;
 mod runs;
+mod series;
 mod table;
 mod testbed;
 mod verdicts;
@@ -15,6 +16,7 @@ mod verdicts;
 pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use runs::RunTables;
+pub(crate) use series::write_series;
 pub(crate) use verdicts::{SeedVerdicts, write_seed_verdicts};
 
 use crate::error::ReportError;
@@ -92,7 +94,8 @@ mod tests {
         let of_several = described("Columns of several tables");
         for schema in schemas() {
             let own = described(schema.name);
-            let columns: Vec<&str> = schema.columns().iter().map(|c| c.name).collect();
+            let columns = schema.columns();
+            let columns: Vec<&str> = columns.iter().map(|c| &*c.name).collect();
             let is_described = |name: &&str| own.contains(name) || of_several.contains(name);
             let missing: Vec<_> = columns.iter().filter(|name| !is_described(name)).collect();
             let unknown: Vec<_> = own.iter().filter(|name| !columns.contains(name)).collect();
@@ -111,7 +114,8 @@ mod tests {
     #[test]
     fn no_table_has_two_columns_of_one_name() {
         for schema in schemas() {
-            let mut names: Vec<&str> = schema.columns().iter().map(|c| c.name).collect();
+            let columns = schema.columns();
+            let mut names: Vec<&str> = columns.iter().map(|c| &*c.name).collect();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), schema.columns().len(), "table {}", schema.name);

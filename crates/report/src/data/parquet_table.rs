@@ -45,7 +45,7 @@ impl ParquetTable {
         name: &str,
         schema: Schema,
     ) -> Result<Self, ReportError> {
-        let columns = schema.columns();
+        let columns = folder.columns(schema);
         let path = folder.path().join(format!("{name}.parquet"));
         let file = AtomicFile::create(&path)?;
         let writer = parse_message_type(&message_type(schema.name, &columns))
@@ -77,7 +77,7 @@ impl ParquetTable {
         }
         let columns = self.columns.iter().zip(&mut self.buffers);
         for ((column, buffer), value) in columns.zip(values) {
-            if !buffer.push(*column, value) {
+            if !buffer.push(column, value) {
                 let source =
                     ParquetError::General(format!("{value:?} does not fit column {}", column.name));
                 return Err(self.error(source));
@@ -133,7 +133,7 @@ impl Buffer {
     }
 
     /// False where the value is not the column's.
-    fn push(&mut self, column: Column, value: &Value<'_>) -> bool {
+    fn push(&mut self, column: &Column, value: &Value<'_>) -> bool {
         if column.optional {
             self.definition_levels
                 .push(i16::from(!matches!(value, Value::Null)));

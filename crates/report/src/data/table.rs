@@ -1,6 +1,6 @@
 //! A table written row by row, as CSV and as Parquet at once: both hold the same numbers.
 
-use super::column::{Schema, Value};
+use super::column::{Schema, Value, header};
 use super::folder::DataFolder;
 use super::parquet_table::{ParquetTable, signed};
 use crate::error::ReportError;
@@ -52,6 +52,8 @@ pub(crate) struct TableWriter {
     csv_path: PathBuf,
     parquet: ParquetTable,
     line: String,
+    /// Values with which every row begins.
+    first: Vec<Value<'static>>,
 }
 
 impl TableWriter {
@@ -62,14 +64,28 @@ impl TableWriter {
             csv: AtomicFile::create(&csv_path)?,
             csv_path,
             parquet: ParquetTable::create(folder, schema.name, schema)?,
-            line: schema.header(),
+            line: header(&folder.columns(schema)),
+            first: Vec::new(),
         };
         table.end_line()?;
         Ok(table)
     }
 
+    /// Begin every further row with `first`, the values of the first columns of the folder.
+    pub(super) fn begin_rows(&mut self, first: Vec<Value<'static>>) {
+        self.first = first;
+    }
+
     /// Write one row: one value a column, of the column's kind.
     pub(crate) fn row(&mut self, values: &[Value<'_>]) -> Result<(), ReportError> {
+        let whole: Vec<Value<'_>>;
+        let values = match self.first.is_empty() {
+            true => values,
+            false => {
+                whole = self.first.iter().chain(values).cloned().collect();
+                &whole
+            }
+        };
         self.parquet.row(values)?;
         for (index, value) in values.iter().enumerate() {
             if index > 0 {

@@ -1,6 +1,6 @@
 //! Verdicts, and every test behind them.
 
-use super::column::{Seed, columns, variant};
+use super::column::{Seed, Value, columns, variant};
 use super::folder::DataFolder;
 use super::table::{TableWriter, write_or_remove, write_table};
 use crate::attribute::{AttributeText, attributes};
@@ -106,14 +106,7 @@ pub(super) fn write(
     verdicts: &VerdictTable,
     sides: &[Side],
 ) -> Result<(), ReportError> {
-    let mut table = TableWriter::create(folder, Verdicts::SCHEMA)?;
-    let mut tests = TableWriter::create(folder, Tests::SCHEMA)?;
-    for verdict in &verdicts.policies {
-        verdict_rows(&mut table, verdict, verdicts.confidence)?;
-        test_rows(&mut tests, verdict)?;
-    }
-    table.finish()?;
-    tests.finish()?;
+    write_verdicts(folder, [(Vec::new(), verdicts)])?;
     let of_side = |side| {
         let of_policy = move |verdict| {
             let row = move |text| BesideVerdicts::row(side, verdict, text);
@@ -124,6 +117,25 @@ pub(super) fn write(
     };
     let beside = (sides.len() > 1).then(|| sides.iter().flat_map(of_side));
     write_or_remove(folder, BesideVerdicts::SCHEMA, beside)
+}
+
+/// Write the verdicts of several cases and the tests behind them, each case with the values that its rows begin with.
+pub(super) fn write_verdicts<'a>(
+    folder: &DataFolder,
+    cases: impl IntoIterator<Item = (Vec<Value<'static>>, &'a VerdictTable)>,
+) -> Result<(), ReportError> {
+    let mut table = TableWriter::create(folder, Verdicts::SCHEMA)?;
+    let mut tests = TableWriter::create(folder, Tests::SCHEMA)?;
+    for (first, verdicts) in cases {
+        table.begin_rows(first.clone());
+        tests.begin_rows(first);
+        for verdict in &verdicts.policies {
+            verdict_rows(&mut table, verdict, verdicts.confidence)?;
+            test_rows(&mut tests, verdict)?;
+        }
+    }
+    table.finish()?;
+    tests.finish()
 }
 
 /// Write the verdict under each seed.

@@ -9,6 +9,7 @@ mod scale;
 mod script;
 mod series;
 mod study;
+mod sweep;
 mod verdicts;
 mod wording;
 

@@ -1,45 +1,55 @@
 //! The page over several cases: the verdicts of each and its published figures, with links to the cases' own reports.
 
-use super::{Head, declared, escaped, fill};
-use crate::Report;
+use super::{Head, declared, escaped, fill, sweep};
 use crate::attribute::attributes;
 use crate::error::ReportError;
 use crate::figures::DeclaredFigure;
+use crate::findings::Findings;
 use crate::markup::{Prose, cards, facts, outcome};
 use crate::published;
+use crate::sweep::VerdictMap;
 use maud::{Markup, html};
 use slicewise_results::{LeftOut, SeriesFolder, write_file};
 use slicewise_stats::backend;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict};
 use slicewise_stats::words::count;
 
-/// A case and its report.
+/// A case and what was found.
 #[derive(Debug)]
 pub struct CaseReport {
     /// Name of its folder.
     pub folder: String,
-    /// Its report.
-    pub report: Report,
+    /// Findings of its runs.
+    pub findings: Findings,
 }
 
 impl CaseReport {
     /// The name of the study that it is.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.report.findings.study().name
+        &self.findings.study().name
     }
 
     /// One line for people.
     #[must_use]
     pub fn title(&self) -> &str {
-        match self.report.findings.study().title.as_str() {
+        match self.findings.study().title.as_str() {
             "" => self.name(),
             title => title,
         }
     }
 
-    fn link(&self) -> String {
-        format!("{}/report.html", self.folder)
+    /// Returns true of a point of a sweep, which has no report of its own.
+    fn is_point(&self) -> bool {
+        !self.findings.study().coordinates.is_empty()
+    }
+
+    /// The title, as a link to the report where there is one.
+    fn linked(&self, text: &str) -> Markup {
+        html! {
+            @if self.is_point() { (Prose(text)) }
+            @else { a href=(format!("{}/report.html", self.folder)) { (Prose(text)) } }
+        }
     }
 }
 
@@ -62,31 +72,40 @@ pub(crate) fn write_series_page(
         "" => &series.name,
         title => title,
     };
+    let is_sweep = cases.iter().any(CaseReport::is_point);
+    let [heading, noun] = match is_sweep {
+        true => ["Points", "point"],
+        false => ["Cases", "case"],
+    };
     let masthead = html! {
         p.overline { "Slicewise report" }
         h1 #title { (Prose(title)) }
         p.lead { (Prose(&series.description)) }
         (facts([
-            ("Cases", count(cases.len() as u64, "case").as_str()),
+            (heading, count(cases.len() as u64, noun).as_str()),
             ("Publication", series.source.as_str()),
         ]))
     };
     let drawn = declared::section(drawn);
     let contents = html! {
-        a href="#cases" { "Cases" } " "
+        a href="#cases" { (heading) } " "
         @if let Some(section) = &drawn { (section.link()) " " }
-        @for case in cases.iter().filter(|case| !case.report.findings.published.is_empty()) {
+        @for case in cases.iter().filter(|case| !case.findings.published.is_empty()) {
             a href=(format!("#{}", case.folder)) { (case.name()) } " "
         }
     };
-    let figures = cases
-        .iter()
-        .flat_map(|case| &case.report.findings.published);
+    let figures = cases.iter().flat_map(|case| &case.findings.published);
+    let findings: Vec<&Findings> = cases.iter().map(|case| &case.findings).collect();
+    let maps = VerdictMap::of(&findings);
     let main = html! {
         section #cases aria-labelledby="cases-heading" {
-            h2 #cases-heading { "Cases" }
+            h2 #cases-heading { (heading) }
             @if let Some(headline) = published::headline(figures) { p.note { (headline) "." } }
-            div.table-frame { (cards(&HEAD, &html! { @for case in cases { (rows(case)) } })) }
+            @if maps.is_empty() {
+                div.table-frame { (cards(&HEAD, &html! { @for case in cases { (rows(case)) } })) }
+            } @else {
+                (sweep::maps(&maps))
+            }
             (not_carried_out(&series.left_out))
         }
         @if let Some(section) = &drawn { (section.markup()) }
@@ -130,7 +149,7 @@ fn not_carried_out(cases: &[LeftOut]) -> Markup {
 /// A row for each policy of which something was judged, one at least.
 fn rows(case: &CaseReport) -> Markup {
     let [_, policy, isolation, reallocation] = HEAD;
-    let main = case.report.findings.main();
+    let main = case.findings.main();
     let all = &main.verdicts.policies;
     let judged: Vec<&PolicyVerdict> = all.iter().filter(|verdict| is_judged(verdict)).collect();
     let verdicts = match judged.is_empty() {
@@ -142,8 +161,8 @@ fn rows(case: &CaseReport) -> Markup {
             tr.begins[index == 0] role="row" {
                 th.claim scope="row" role="rowheader" {
                     @if index == 0 {
-                        a href=(case.link()) { (Prose(case.title())) }
-                        span.said { (backend::name(&case.report.findings.study().backend)) }
+                        (case.linked(case.title()))
+                        span.said { (backend::name(&case.findings.study().backend)) }
                         @if main.finished_runs < main.expected_runs {
                             span.said { (main.finished_runs) " of " (main.expected_runs) " runs" }
                         }
@@ -166,12 +185,12 @@ fn is_judged(verdict: &PolicyVerdict) -> bool {
 }
 
 fn published_of(case: &CaseReport) -> Markup {
-    let figures = &case.report.findings.published;
+    let figures = &case.findings.published;
     html! {
         @if !figures.is_empty() {
             section id=(case.folder) aria-labelledby=(format!("{}-heading", case.folder)) {
                 h2 id=(format!("{}-heading", case.folder)) { (Prose(case.title())) }
-                p.note { a href=(case.link()) { "The report of this case" } }
+                @if !case.is_point() { p.note { (case.linked("The report of this case")) } }
                 (published::table(figures, &format!("{}-published", case.folder)))
             }
         }

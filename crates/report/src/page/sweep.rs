@@ -1,8 +1,9 @@
 //! The points of a sweep on the page over them: a map of verdicts, with where along the first axis they hold.
 
 use crate::attribute::AttributeText;
-use crate::markup::{Prose, icon};
+use crate::markup::{Prose, icon, outcome};
 use crate::sweep::{MapRow, VerdictMap};
+use crate::unbroken::unbroken;
 use maud::{Markup, html};
 use slicewise_stats::description::Coordinate;
 
@@ -10,35 +11,33 @@ use slicewise_stats::description::Coordinate;
 pub(super) fn maps(maps: &[VerdictMap]) -> Markup {
     html! {
         @for map in maps {
-            h3 { (heading(map.attribute)) }
+            h3 { (map.title()) }
             div.table-frame { table.map {
-                thead { tr {
-                    th scope="col" { "Policy" }
-                    @for axis in map.other_axes() { th scope="col" { (axis) } }
-                    th scope="col" { "Holds" }
-                    @for value in &map.columns { th.point scope="col" { (Prose(&value.text)) } }
-                } }
+                thead {
+                    tr {
+                        th scope="col" rowspan="2" { "Policy" }
+                        @for axis in map.other_axes() { th scope="col" rowspan="2" { (axis) } }
+                        th scope="col" rowspan="2" { "Holds" }
+                        th scope="col" rowspan="2" { "Broken" }
+                        th.point scope="colgroup" colspan=(map.columns.len()) { (map.axis()) }
+                    }
+                    tr { @for value in &map.columns { th.point scope="col" { (unbroken(&value.text)) } } }
+                }
                 tbody { @for (index, row) in map.rows.iter().enumerate() {
                     @let is_first = index == 0 || map.rows[index - 1].policy != row.policy;
                     tr.begins[is_first] {
                         th scope="row" { @if is_first { (row.policy) } }
                         @for value in &row.at { td { (Prose(&value.text)) } }
-                        td { (Prose(&map.holds(row))) }
+                        td { (unbroken(&map.extent(row, "holds"))) }
+                        td { (unbroken(&map.extent(row, "broken"))) }
                         @for (value, cell) in map.columns.iter().zip(&row.cells) { (point(row, value, cell.as_ref())) }
                     }
                 } }
             } }
         }
-        @if let Some(axis) = maps.first().and_then(|map| map.columns.first()) {
-            p.note { "Columns are values of " (axis.axis) "; \"holds\" says at which of them. A sign that is not shown was not run." }
+        @if !maps.is_empty() {
+            p.key { @for sign in ["holds", "partial", "broken", "inconclusive"] { (outcome(sign, sign)) " " } }
         }
-    }
-}
-
-fn heading(attribute: &str) -> &'static str {
-    match attribute {
-        "isolation" => "Performance isolation",
-        _ => "Resource reallocation",
     }
 }
 
