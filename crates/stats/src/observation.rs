@@ -3,7 +3,7 @@
 use crate::application::{ApplicationRecord, SliceApplications};
 use crate::availability::Intervals;
 use crate::growth::DelayGrowth;
-use crate::loss_episodes::{LossEpisode, LossEpisodes};
+use crate::loss_episodes::LossEpisodes;
 use crate::projection::Projection;
 use crate::queues::QueueRecord;
 use crate::record::{Figures, IatFigures, SchedulerFigures, SentDelay, Transient};
@@ -47,8 +47,8 @@ pub struct SliceObservation {
     pub intervals: Option<Intervals>,
     /// When it lost frames, over the whole run.
     pub loss_episodes: LossEpisodes,
-    /// Each of them, where a declared figure draws their distribution.
-    pub each_loss_episode: Vec<LossEpisode>,
+    /// Each value of the distributions that declared figures draw, with the figure's place in the study.
+    pub distributed: Vec<(usize, Vec<f64>)>,
     /// Inter-arrival times of the first source; without their distribution where no published figure needs it.
     pub iat: IatFigures,
     /// Figures from several moments on, where the run has them.

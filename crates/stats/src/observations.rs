@@ -11,7 +11,7 @@ use crate::backend::BackendKind;
 use crate::description::{SliceDescription, StudyDescription};
 use crate::flow::FlowRecord;
 use crate::growth::DelayGrowth;
-use crate::loss_episodes::{LossEpisodes, loss_episodes};
+use crate::loss_episodes::LossEpisodes;
 use crate::mser;
 use crate::objective::DelayLimit;
 pub use crate::observation::{RunObservation, SliceObservation};
@@ -319,11 +319,7 @@ fn observe(
             })
             .filter(|intervals| intervals.all > 0),
         loss_episodes: LossEpisodes::of(&slice.series, record.bin_ns),
-        each_loss_episode: if needs_episodes(study, &slice.slice) {
-            loss_episodes(&slice.series, record.bin_ns)
-        } else {
-            Vec::new()
-        },
+        distributed: distributed(study, record, slice),
         iat: IatFigures {
             cdf: if keeps_cdf {
                 iat.cdf.clone()
@@ -429,12 +425,20 @@ fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
     })
 }
 
-/// Returns true if a declared figure draws the distribution of a slice's loss episodes.
-fn needs_episodes(study: &StudyDescription, slice: &str) -> bool {
-    study.plots.iter().any(|plot| match &plot.x {
-        PlotX::Distribution(of) => of.slice == slice && of.of.percentiles().is_empty(),
-        _ => false,
-    })
+/// Values of a slice of a run whose distribution declared figures draw, with the figure's place in the study.
+fn distributed(
+    study: &StudyDescription,
+    record: &RunRecord,
+    slice: &SliceRecord,
+) -> Vec<(usize, Vec<f64>)> {
+    let plots = study.plots.iter().enumerate();
+    let values = plots.filter_map(|(place, plot)| match &plot.x {
+        PlotX::Distribution(of) if of.slice == slice.slice && of.of.percentiles().is_empty() => {
+            Some((place, of.values(&slice.series, record.bin_ns)))
+        }
+        _ => None,
+    });
+    values.collect()
 }
 
 /// Reject values that make arithmetic meaningless: a record comes from a file, which may be damaged.

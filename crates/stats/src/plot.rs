@@ -2,7 +2,9 @@
 //! distribution.
 
 use crate::fit::FitKind;
+use crate::loss_episodes::loss_episodes;
 use crate::quantity::{Metric, Quantity};
+use crate::record::Series;
 use serde::{Deserialize, Serialize};
 
 /// A declared figure.
@@ -97,6 +99,28 @@ pub struct PlotDistribution {
     pub of: Distributed,
     /// Slice.
     pub slice: String,
+    /// Length of the intervals that have a value each, ns; of values per interval alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every_ns: Option<u64>,
+}
+
+impl PlotDistribution {
+    /// Returns each value of a run with this series; none of a distribution that is drawn by its percentiles.
+    pub(crate) fn values(&self, series: &Series, bin_ns: u64) -> Vec<f64> {
+        let episodes = || loss_episodes(series, bin_ns).into_iter();
+        match self.of {
+            Distributed::LossEpisodeLength => episodes().map(|of| of.length_ns as f64).collect(),
+            Distributed::LossEpisodeFrames => episodes().map(|of| of.lost_frames as f64).collect(),
+            Distributed::LostFrames => {
+                let bins = self.every_ns.unwrap_or(bin_ns) / bin_ns.max(1);
+                let bins = usize::try_from(bins).unwrap_or(usize::MAX).max(1);
+                let intervals = series.lost_frames.chunks_exact(bins);
+                let lost = |bins: &[u32]| bins.iter().copied().map(f64::from).sum();
+                intervals.map(lost).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Something whose distribution is drawn.
@@ -115,6 +139,8 @@ pub enum Distributed {
     LossEpisodeLength,
     /// Frames lost in each episode of loss.
     LossEpisodeFrames,
+    /// Frames lost in each interval of a given length.
+    LostFrames,
 }
 
 impl Distributed {
@@ -149,7 +175,7 @@ impl Distributed {
                 (Q::CompletionTimeP90, 0.9),
                 (Q::CompletionTimeP99, 0.99),
             ],
-            Self::LossEpisodeLength | Self::LossEpisodeFrames => &[],
+            Self::LossEpisodeLength | Self::LossEpisodeFrames | Self::LostFrames => &[],
         };
         of.to_vec()
     }
@@ -163,7 +189,7 @@ impl Distributed {
             Self::RequestLatency => Quantity::RequestLatencyMean,
             Self::CompletionTime => Quantity::CompletionTimeMean,
             Self::LossEpisodeLength => Quantity::LossEpisodeLength,
-            Self::LossEpisodeFrames => Quantity::LossEpisodeFrames,
+            Self::LossEpisodeFrames | Self::LostFrames => Quantity::LossEpisodeFrames,
         }
     }
 
@@ -176,6 +202,19 @@ impl Distributed {
             Self::RequestLatency => "request latency",
             Self::CompletionTime => "completion time",
             Self::LossEpisodeLength | Self::LossEpisodeFrames => self.quantity().words(),
+            Self::LostFrames => "lost frames",
+        }
+    }
+
+    /// What has a value each, and what is said of those without one.
+    #[must_use]
+    pub const fn members(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Delay | Self::Pdv => ("frames sent", "lost"),
+            Self::RequestLatency => ("requests due", "unanswered at the end"),
+            Self::CompletionTime => ("flows begun", "in progress at the end"),
+            Self::LossEpisodeLength | Self::LossEpisodeFrames => ("episodes of loss", ""),
+            Self::LostFrames => ("intervals", ""),
         }
     }
 }

@@ -19,8 +19,10 @@ pub struct PlotCell {
     pub x: Option<Estimate>,
     /// On the vertical axis; `None` if no run has it.
     pub y: Option<Estimate>,
-    /// Points of a distribution: value and share of values up to it.
+    /// Points of a distribution: value and share of values up to it. Those without a value are beyond all.
     pub distribution: Vec<(Estimate, f64)>,
+    /// Share of what a distribution is of that has no value: frames lost, requests unanswered, flows in progress.
+    pub without_value: f64,
 }
 
 /// Values of a figure in every cell that it draws and that has runs, in the order of the study.
@@ -66,6 +68,10 @@ impl Measure<'_> {
             let slice = of.slice.as_deref();
             self.estimate(of.metric, (slice, of.queue.as_deref()), policy, scenario)
         };
+        let (distribution, without_value) = match &plot.x {
+            PlotX::Distribution(of) => self.distribution(plot, of, policy, scenario),
+            _ => (Vec::new(), 0.0),
+        };
         (runs > 0).then(|| PlotCell {
             policy,
             scenario,
@@ -75,10 +81,8 @@ impl Measure<'_> {
                 _ => None,
             },
             y: plot.y.as_ref().and_then(value),
-            distribution: match &plot.x {
-                PlotX::Distribution(of) => self.distribution(of, policy, scenario),
-                _ => Vec::new(),
-            },
+            distribution,
+            without_value,
         })
     }
 
@@ -99,30 +103,40 @@ impl Measure<'_> {
         Estimate::of(&values, self.confidence)
     }
 
+    /// Points of a distribution, and the share that has no value.
     fn distribution(
         &self,
+        plot: &PlotDescription,
         of: &PlotDistribution,
         policy: usize,
         scenario: usize,
-    ) -> Vec<(Estimate, f64)> {
+    ) -> (Vec<(Estimate, f64)>, f64) {
         let percentiles = of.of.percentiles();
         if percentiles.is_empty() {
-            return self.of_episodes(of, policy, scenario);
+            let place = self.study.plots.iter().position(|other| other == plot);
+            return (self.of_values((of, place), policy, scenario), 0.0);
         }
+        let slice = self.study.slice_place(&of.slice);
+        let runs = self.observations.cell(policy, scenario);
+        let samples = runs.filter_map(|run| sample(of, slice?, run));
+        let (values, shares): (Vec<u64>, Vec<f64>) = samples.unzip();
+        let fewest = values.into_iter().filter(|values| *values > 0).min();
+        let share = Estimate::of(&shares, self.confidence).map_or(1.0, |share| share.mean);
         let estimate = |quantity: Quantity| {
             let slice = Some(of.slice.as_str());
             self.estimate(quantity.into(), (slice, None), policy, scenario)
         };
         let points = percentiles.into_iter();
-        points
-            .filter_map(|(quantity, share)| Some((estimate(quantity)?, share)))
-            .collect()
+        let points = points
+            .filter(|(_, part)| is_within(*part, fewest.unwrap_or(0)))
+            .filter_map(|(quantity, part)| Some((estimate(quantity)?, part * share)));
+        (points.collect(), 1.0 - share)
     }
 
-    /// Empirical distribution over the episodes of all runs; a value has as many samples as episodes have it.
-    fn of_episodes(
+    /// Empirical distribution over the values of all runs, each with as many samples as it has.
+    fn of_values(
         &self,
-        of: &PlotDistribution,
+        (of, place): (&PlotDistribution, Option<usize>),
         policy: usize,
         scenario: usize,
     ) -> Vec<(Estimate, f64)> {
@@ -130,13 +144,10 @@ impl Measure<'_> {
             return Vec::new();
         };
         let runs = self.observations.cell(policy, scenario);
-        let episodes = runs.filter_map(|run| run.slices.get(slice));
-        let episodes = episodes.flat_map(|slice| &slice.each_loss_episode);
-        let values = episodes.map(|episode| match of.of {
-            Distributed::LossEpisodeLength => episode.length_ns as f64,
-            _ => episode.lost_frames as f64,
-        });
-        let mut values: Vec<f64> = values.collect();
+        let distributed = runs.filter_map(|run| Some(&run.slices.get(slice)?.distributed));
+        let values = distributed.flatten();
+        let values = values.filter(|(plot, _)| Some(*plot) == place);
+        let mut values: Vec<f64> = values.flat_map(|(_, values)| values).copied().collect();
         values.sort_by(f64::total_cmp);
         let count = values.len() as f64;
         let mut points: Vec<(Estimate, f64)> = Vec::new();
@@ -152,4 +163,36 @@ impl Measure<'_> {
         }
         points
     }
+}
+
+/// Number of values of a run that percentiles are of, and their share of all that could have one; `None` without any.
+fn sample(of: &PlotDistribution, slice: usize, run: &RunObservation) -> Option<(u64, f64)> {
+    if matches!(of.of, Distributed::Delay | Distributed::Pdv) {
+        let steady = &run.slices.get(slice)?.steady;
+        let arrived = 1.0 - steady.loss_ratio;
+        return (steady.sent_frames > 0).then_some((steady.delay.samples, arrived));
+    }
+    let own = run.applications.iter().filter(|own| own.slice == of.slice);
+    let counts = own.filter_map(|own| match of.of {
+        Distributed::RequestLatency => {
+            let requests = own.requests.as_ref()?;
+            let answered = requests.latency.samples;
+            Some((answered, answered.saturating_add(requests.unanswered)))
+        }
+        _ => {
+            let flows = own.flows.as_ref()?;
+            let completed = flows.completion_time.samples;
+            Some((completed, completed.max(flows.time_of_begun.samples)))
+        }
+    });
+    let (values, all) = counts.reduce(|one, other| {
+        let values = one.0.saturating_add(other.0);
+        (values, one.1.saturating_add(other.1))
+    })?;
+    (all > 0).then(|| (values, values as f64 / all as f64))
+}
+
+/// Returns true if one of so many values lies beyond the percentile, so that it is not just the largest of them.
+fn is_within(part: f64, values: u64) -> bool {
+    values as f64 * (1.0 - part) > 1.0 - 1e-6
 }

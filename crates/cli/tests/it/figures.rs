@@ -353,6 +353,7 @@ figures:
   over-names: {x: case, y: {metric: loss_episode_frames, slice: rest}}
   against: {cases: [a, b], x: {metric: throughput, slice: rest}, y: {metric: delay_p99, slice: critical}}
   of-one: {cases: a, x: scenario, y: {metric: throughput, slice: rest}, title: Of one case}
+  each-interval: {cases: a, x: {distribution: lost_frames, slice: rest, every: 500 ms}}
   percentiles: {cases: [a, c], scenarios: crowded, x: {distribution: delay, slice: critical}}
 cases:
   a: {x: 20 % of the link, scenarios: {calm: {sources: {rest: {rate: 20 %}}}}}
@@ -393,19 +394,23 @@ fn declared_figures_are_right_at_both_widths_and_on_the_page() {
     };
     let all = [
         "against",
+        "each-interval",
         "of-one",
         "over-names",
         "over-numbers",
         "percentiles",
     ];
     assert_eq!(names(&files), all.map(|name| format!("figure-{name}")));
-    assert_eq!(names(&of_case), ["figure-of-one"]);
+    assert_eq!(names(&of_case), ["figure-each-interval", "figure-of-one"]);
     let page = sandbox.read("out/report.html");
     for part in [
         "Figures of the study",
         "Delay over the rate",
         "href=\"figures/figure-over-numbers.csv\"",
         "No value, because nothing was lost: shared, calm, a;",
+        "Share of the intervals of 500\u{a0}ms in 3 repetitions with at most this value.",
+        "; percentiles that no value of a repetition exceeds are left out.",
+        "Of the frames sent, these shares were lost and lie beyond every value: shared, crowded, ",
         "% of the link",
     ] {
         assert!(page.contains(part), "{part}");

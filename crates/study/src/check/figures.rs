@@ -1,7 +1,7 @@
 //! Figures that a file declares: which cases and cells they draw, and their axes.
 
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Span, Value};
-use crate::spec::{At, AxisName, Named, OneOrMany, Reference};
+use crate::spec::{At, AxisName, Named, OneOrMany, Positive, Reference};
 use crate::study::Study;
 use crate::{problem, settings};
 use serde_json::{Value as Json, json};
@@ -43,6 +43,8 @@ settings! {
         metric: Option<Metric>,
         /// Instead of `metric`, for `x`: what is distributed. The share is then on the vertical axis.
         distribution: Option<Distributed>,
+        /// With `distribution: lost_frames`: length of the intervals, a multiple of `measure.bin`.
+        every: Option<At<Positive>>,
         /// Slice it is of; required for quantities of a slice.
         slice: Option<At<Reference>>,
         /// Queue it is of; required for the length of a queue.
@@ -380,7 +382,38 @@ impl FigureCheck<'_, '_, '_> {
             return None;
         };
         let slice = self.slice(slice)?;
-        Some(PlotX::Distribution(PlotDistribution { of, slice }))
+        let every_ns = self.every(spec, of)?;
+        let distribution = PlotDistribution {
+            of,
+            slice,
+            every_ns,
+        };
+        Some(PlotX::Distribution(distribution))
+    }
+
+    /// Length of the intervals of a distribution, where it is of intervals.
+    fn every(&mut self, spec: &Placed<ValueSpec>, of: Distributed) -> Option<Option<u64>> {
+        let Some(every) = &spec.value.every else {
+            if of == Distributed::LostFrames {
+                problem!(self.problems, spec.span => "`every` is missing: in intervals of which length are frames counted?");
+                return None;
+            }
+            return Some(None);
+        };
+        if of != Distributed::LostFrames {
+            problem!(self.problems, every.span => "`every` is of `distribution: lost_frames` alone");
+            return None;
+        }
+        let length = every.value.0.nanos();
+        for of in &self.drawn {
+            let (bin, duration) = (of.study.measure.bin, of.study.duration);
+            if length % bin.nanos() != 0 || every.value.0 > duration {
+                problem!(self.problems, every.span => "{} has bins of {bin} and runs of {duration}", of.named();
+                    "choose a multiple of the bin, and no more than a run");
+                return None;
+            }
+        }
+        Some(Some(length))
     }
 
     fn value(&mut self, spec: &Placed<ValueSpec>) -> Option<PlotValue> {
@@ -388,6 +421,9 @@ impl FigureCheck<'_, '_, '_> {
         if let Some(at) = spec.place("distribution") {
             problem!(self.problems, at => "a distribution is on the horizontal axis: write it as `x`");
             return None;
+        }
+        if let Some(every) = &value.every {
+            problem!(self.problems, every.span => "`every` is of `distribution: lost_frames` alone");
         }
         let (Some(metric), Some(at)) = (value.metric, spec.place("metric")) else {
             problem!(self.problems, spec.span => "`metric` is missing: which quantity is it?");

@@ -221,7 +221,7 @@ words! {
     Distributed as "Distribution", "something whose distribution can be drawn" {
         delay: Self::Delay, pdv: Self::Pdv, request_latency: Self::RequestLatency,
         completion_time: Self::CompletionTime, loss_episode_length: Self::LossEpisodeLength,
-        loss_episode_frames: Self::LossEpisodeFrames,
+        loss_episode_frames: Self::LossEpisodeFrames, lost_frames: Self::LostFrames,
     }
     Basis as "Basis", "a basis of a published figure" {
         predicted: Self::Predicted, calibrated: Self::Calibrated, entailed: Self::Entailed,

@@ -108,6 +108,24 @@ fn a_distribution_has_no_other_axis() {
 }
 
 #[test]
+fn frames_lost_in_intervals_need_their_length() {
+    let of = |x: &str| of_study(&format!("    x: {{{x}, slice: gold}}\n"));
+    let study = of("distribution: lost_frames, every: 500 ms").unwrap();
+    let PlotX::Distribution(distribution) = &study.plots[0].x else {
+        panic!("{:?}", study.plots);
+    };
+    assert_eq!(
+        (distribution.of, distribution.every_ns),
+        (Distributed::LostFrames, Some(500_000_000))
+    );
+    assert_snapshot!(refused(of("distribution: lost_frames")), @"study.yaml:36:5 `x`: `every` is missing: in intervals of which length are frames counted?");
+    assert_snapshot!(refused(of("distribution: lost_frames, every: 120 ms")), @"study.yaml:36:43 `120 ms`: the study has bins of 50 ms and runs of 5 s; help: choose a multiple of the bin, and no more than a run");
+    assert_snapshot!(refused(of("distribution: lost_frames, every: 1000 s")), @"study.yaml:36:43 `1000 s`: the study has bins of 50 ms and runs of 5 s; help: choose a multiple of the bin, and no more than a run");
+    assert_snapshot!(refused(of("distribution: delay, every: 1 s")), @"study.yaml:36:37 `1 s`: `every` is of `distribution: lost_frames` alone");
+    assert_snapshot!(refused(of_study("    x: scenario\n    y: {metric: loss_ratio, slice: gold, every: 1 s}\n")), @"study.yaml:37:49 `1 s`: `every` is of `distribution: lost_frames` alone");
+}
+
+#[test]
 fn mistakes_in_quantities_are_told() {
     let of = |x: &str, y: &str| refused(of_study(&format!("    x: {x}\n    y: {y}\n")));
     assert_snapshot!(of("scenario", "{metric: delay_meen, slice: gold}"), @"study.yaml:37:17 `delay_meen`: `delay_meen` is not a measured quantity: did you mean `delay_mean`?");

@@ -5,7 +5,7 @@ use slicewise_stats::estimate::Estimate;
 use slicewise_stats::plot::{PlotValue, PlotX};
 use slicewise_stats::plotted::PlotCell;
 use slicewise_stats::quantity::Quantity;
-use slicewise_stats::words::percent;
+use slicewise_stats::words::{percent, share, time};
 
 impl<'a> Declared<'a> {
     /// Explains a sign and its whiskers.
@@ -25,13 +25,16 @@ impl<'a> Declared<'a> {
                 } else {
                     format!("{many} repetitions")
                 };
-                format!("Share of the episodes of loss in {repetitions} with at most this value.")
+                let (members, _) = of.of.members();
+                let length = of.every_ns.map(|ns| format!(" of {}", time(ns as f64)));
+                let length = length.unwrap_or_default();
+                format!("Share of the {members}{length} in {repetitions} with at most this value.")
             }
             PlotX::Distribution(_) if is_single => {
-                "A sign is a percentile of one repetition.".to_owned()
+                format!("A sign is a percentile of one repetition{BEYOND}.")
             }
             PlotX::Distribution(_) => format!(
-                "A sign is the mean of a percentile over {many} repetitions, its whisker the {interval} confidence interval of the mean."
+                "A sign is the mean of a percentile over {many} repetitions, its whisker the {interval} confidence interval of the mean{BEYOND}."
             ),
             _ if is_single => "A sign is the value of one repetition.".to_owned(),
             PlotX::Value(_) => format!(
@@ -57,6 +60,7 @@ impl<'a> Declared<'a> {
         if !without.is_empty() {
             texts.push(format!("Not run: {}.", without.join(", ")));
         }
+        texts.extend(self.without_value(entries));
         let mut absent: Vec<(&str, Vec<String>)> = Vec::new();
         for entry in entries {
             let runs = entry.cell.runs;
@@ -74,17 +78,31 @@ impl<'a> Declared<'a> {
                 }
             }
         }
-        let sentences = absent.into_iter().map(|(reason, labels)| {
-            let more = labels.len().saturating_sub(MOST_NAMED);
-            let named = labels.get(..MOST_NAMED).unwrap_or(&labels).join("; ");
-            let more = match more {
-                0 => String::new(),
-                more => format!("; and {more} more"),
-            };
-            format!("No value, because {reason}: {named}{more}.")
-        });
+        let sentences = absent
+            .into_iter()
+            .map(|(reason, labels)| format!("No value, because {reason}: {}.", named(&labels)));
         texts.extend(sentences);
         texts
+    }
+
+    /// Shares of a distribution that have no value, and lie above every line.
+    fn without_value(&self, entries: &[Entry<'a>]) -> Option<String> {
+        let PlotX::Distribution(of) = &self.plot.x else {
+            return None;
+        };
+        let without = entries
+            .iter()
+            .filter(|entry| entry.cell.without_value > 0.0);
+        let labels: Vec<String> = without
+            .map(|entry| format!("{} ({})", entry.label(), share(entry.cell.without_value)))
+            .collect();
+        let (members, fate) = of.of.members();
+        (!labels.is_empty()).then(|| {
+            let labels = named(&labels);
+            format!(
+                "Of the {members}, these shares were {fate} and lie beyond every value: {labels}."
+            )
+        })
     }
 
     /// Quantities of a cell, each with the number of runs that have it.
@@ -124,6 +142,18 @@ fn why_absent(quantity: Quantity) -> &'static str {
         _ => "nothing arrived",
     }
 }
+
+/// The first labels, and how many more there are.
+fn named(labels: &[String]) -> String {
+    let first = labels.get(..MOST_NAMED).unwrap_or(labels).join("; ");
+    match labels.len().saturating_sub(MOST_NAMED) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
+}
+
+/// Percentiles that are not drawn.
+const BEYOND: &str = "; percentiles that no value of a repetition exceeds are left out";
 
 /// Cells without a value that a caption names.
 const MOST_NAMED: usize = 6;

@@ -168,9 +168,11 @@ pub(super) fn distribution(of: &PlotDistribution, lines: &[Line<'_>]) -> Panel {
     let name = format!("{} of {}", of.of.words(), of.slice);
     let x = suited(&name, of.of.quantity().unit(), &values, &[]);
     let is_known = of.of.percentiles().is_empty();
+    let (members, _) = of.of.members();
+    let name = format!("{members} with at most this");
     let y = match is_known {
-        true => Axis::from_zero("episodes with at most this", ("%", 0.01), 1.0),
-        false => Axis::tail("share with at most this"),
+        true => Axis::from_zero(&name, ("%", 0.01), 1.0),
+        false => Axis::tail(&name),
     };
     let mut panel = Panel::new(x, y);
     for (member, line) in lines.iter().enumerate() {
