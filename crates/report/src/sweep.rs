@@ -9,7 +9,7 @@ use slicewise_stats::description::Coordinate;
 pub(crate) struct VerdictMap {
     /// "isolation", "reallocation".
     pub(crate) attribute: &'static str,
-    /// Values of the first axis, in the order of the sweep.
+    /// Values of the first axis: by their numbers, or words in the order of the sweep.
     pub(crate) columns: Vec<Coordinate>,
     pub(crate) rows: Vec<MapRow>,
 }
@@ -47,12 +47,17 @@ impl VerdictMap {
                 map.columns.push(first.clone());
             }
         }
+        if map.columns.iter().all(|value| value.number.is_some()) {
+            let number = |value: &Coordinate| value.number.unwrap_or(f64::NAN);
+            map.columns.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
         for findings in points {
             let Some((first, others)) = findings.study().coordinates.split_first() else {
                 continue;
             };
             let column = map.columns.iter().position(|value| value == first);
-            for verdict in &findings.main().verdicts.policies {
+            let verdicts = findings.main().verdicts.policies.iter();
+            for verdict in verdicts.filter(|verdict| !verdict.not_run) {
                 let text = attributes(verdict)
                     .into_iter()
                     .find(|text| text.key == attribute);
@@ -75,14 +80,19 @@ impl VerdictMap {
         cells.any(|text| ["holds", "partial", "broken"].contains(&text.sign))
     }
 
-    /// Returns true if most values of the first axis were combined with those of the others; not of a random sample.
+    /// Returns true if some value of the first axis was combined with those of the others; not of a random sample.
     fn is_dense(&self) -> bool {
-        let all = self.rows.len() * self.columns.len();
-        let there = self
-            .rows
-            .iter()
-            .map(|row| row.cells.iter().flatten().count());
-        all > 0 && there.sum::<usize>() * 2 >= all
+        self.shown().next().is_some()
+    }
+
+    /// Places of the values of the first axis that most rows have: others were added where a verdict changes.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = usize> {
+        let has = |column: &usize| {
+            let rows = self.rows.iter();
+            let there = rows.filter(|row| row.cells.get(*column).is_some_and(Option::is_some));
+            there.count() * 2 >= self.rows.len()
+        };
+        (0..self.columns.len()).filter(has)
     }
 
     /// The attribute in words.
@@ -124,11 +134,11 @@ impl VerdictMap {
 
     /// In words: at which values of the first axis a row has the verdict `sign`; empty for none.
     pub(crate) fn extent(&self, row: &MapRow, sign: &str) -> String {
-        let has =
-            |cell: &Option<AttributeText>| cell.as_ref().is_some_and(|text| text.sign == sign);
-        let has: Vec<bool> = row.cells.iter().map(has).collect();
+        let cells = self.columns.iter().zip(&row.cells);
+        let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == sign)));
+        let (values, has): (Vec<&Coordinate>, Vec<bool>) = cells.unzip();
         let at = |place: Option<usize>| {
-            let value = place.and_then(|place| self.columns.get(place));
+            let value = place.and_then(|place| values.get(place));
             value.map_or("", |value| value.text.as_str())
         };
         let (first, last) = (
@@ -158,6 +168,7 @@ mod tests {
             let sign = match sign {
                 '+' => "holds",
                 '-' => "broken",
+                ' ' => return None,
                 _ => "inconclusive",
             };
             Some(AttributeText {
@@ -189,7 +200,10 @@ mod tests {
 
     #[test]
     fn where_a_verdict_begins_and_ends_is_said_by_values_of_the_axis() {
-        let texts = ["++?-", "????", "++++", "?--+", "-+?-", "-++-", "+-+-"].map(extents);
+        let texts = [
+            "++?-", "????", "++++", "?--+", "-+?-", "-++-", "+-+-", "+ --",
+        ]
+        .map(extents);
         insta::assert_snapshot!(texts.join("\n"), @r"
         [up to 20 %] [from 40 %]
         [] []
@@ -198,6 +212,7 @@ mod tests {
         [at 20 %] [in several places]
         [20 % to 30 %] [in several places]
         [in several places] [in several places]
+        [up to 10 %] [from 30 %]
         ");
     }
 }

@@ -19,9 +19,9 @@ pub(super) fn maps(maps: &[VerdictMap]) -> Markup {
                         @for axis in map.other_axes() { th scope="col" rowspan="2" { (axis) } }
                         th scope="col" rowspan="2" { "Holds" }
                         th scope="col" rowspan="2" { "Broken" }
-                        th.point scope="colgroup" colspan=(map.columns.len()) { (map.axis()) }
+                        th.point scope="colgroup" colspan=(map.shown().count()) { (map.axis()) }
                     }
-                    tr { @for value in &map.columns { th.point scope="col" { (unbroken(&value.text)) } } }
+                    tr { @for place in map.shown() { th.point scope="col" { (unbroken(&map.columns[place].text)) } } }
                 }
                 tbody { @for (index, row) in map.rows.iter().enumerate() {
                     @let is_first = index == 0 || map.rows[index - 1].policy != row.policy;
@@ -30,7 +30,7 @@ pub(super) fn maps(maps: &[VerdictMap]) -> Markup {
                         @for value in &row.at { td { (Prose(&value.text)) } }
                         td { (unbroken(&map.extent(row, "holds"))) }
                         td { (unbroken(&map.extent(row, "broken"))) }
-                        @for (value, cell) in map.columns.iter().zip(&row.cells) { (point(row, value, cell.as_ref())) }
+                        @for place in map.shown() { (point(row, &map.columns[place], row.cells[place].as_ref())) }
                     }
                 } }
             } }

@@ -33,8 +33,10 @@ fn table(map: &VerdictMap, has_points: bool, width: u16) -> Table {
     let names = ["policy".to_owned()].into_iter();
     let names = names.chain(map.other_axes().map(str::to_owned));
     let extents = ["holds", "broken"].map(|sign| format!("{sign}, by {}", map.axis()));
-    let values = map.columns.iter().filter(|_| has_points);
-    let values = values.map(|value| one_word(&value.text));
+    let shown: Vec<usize> = map.shown().filter(|_| has_points).collect();
+    let values = shown
+        .iter()
+        .map(|place| one_word(&map.columns[*place].text));
     let mut table = plain_table(
         names.chain(extents).chain(values).collect::<Vec<_>>(),
         width,
@@ -43,7 +45,7 @@ fn table(map: &VerdictMap, has_points: bool, width: u16) -> Table {
         let names = std::iter::once(row.policy.clone());
         let names = names.chain(row.at.iter().map(|value| value.text.clone()));
         let extents = ["holds", "broken"].map(|sign| extent(map, row, sign));
-        let cells = row.cells.iter().filter(|_| has_points).map(sign);
+        let cells = shown.iter().map(|place| sign(&row.cells[*place]));
         table.add_row(names.chain(extents).chain(cells).collect::<Vec<_>>());
     }
     table
