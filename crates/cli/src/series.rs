@@ -1,6 +1,7 @@
 //! `slicewise run` and `report`, of one study or of a file with cases: all of them in turns, a report for each and a page
 //! over them.
 
+mod refine;
 #[cfg(feature = "linux")]
 mod testbed;
 
@@ -118,7 +119,26 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
         .iter()
         .map(|study| wanted_runs(options, study))
         .collect::<Result<_, _>>()?;
-    let folder = series_folder(options, series, studies, Vec::new())?;
+    let mut folder = series_folder(options, series, studies, Vec::new())?;
+    let (mut exit, has_runs) = carry_out(options, &folder, studies, &runs)?;
+    if exit == Exit::Success
+        && let Some(resolution) = &series.refine
+    {
+        exit = refine::refine(options, &mut folder, resolution)?;
+    }
+    if exit == Exit::Interrupted || !has_runs {
+        return Ok(exit);
+    }
+    reported(options, &folder, exit)
+}
+
+/// Simulate `runs` of each of `studies`; returns whether any has a record, too.
+fn carry_out(
+    options: &RunOptions,
+    folder: &SeriesFolder,
+    studies: &[Study],
+    runs: &[Vec<RunSpec>],
+) -> Result<(Exit, bool), Failure> {
     let open = |study: &Study| -> Result<ResultsFolder, Failure> {
         let description = study.description(env!("CARGO_PKG_VERSION"));
         open_results(&path_of(options, study), &description, options.force())
@@ -128,7 +148,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     let works: Vec<Work<'_>> = studies
         .iter()
         .zip(&folders)
-        .zip(&runs)
+        .zip(runs)
         .map(|((study, folder), runs)| Work {
             study,
             folder,
@@ -151,7 +171,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     let (outcomes, exit) = execution.carry_out(progress, |progress, _, repetition| {
         left -= usize::from(repetition == 0);
         if repetition == 0 && left == 0 && total > studies.len() {
-            let written = write_series(&folder, |_| Vec::new());
+            let written = write_series(folder, |_| Vec::new());
             progress.note(&match written {
                 Ok(_) => format!(
                     "every case has run once; a first report: {}",
@@ -162,10 +182,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
         }
     })?;
     let has_runs = outcomes.iter().any(|outcome| outcome.has_runs());
-    if exit == Exit::Interrupted || !has_runs {
-        return Ok(exit);
-    }
-    reported(options, &folder, exit)
+    Ok((exit, has_runs))
 }
 
 /// The reports of runs that ended like this; where all succeeded, the verdicts decide.

@@ -3,6 +3,7 @@
 use crate::attribute::{AttributeText, attributes};
 use crate::findings::Findings;
 use slicewise_stats::description::Coordinate;
+use slicewise_stats::sweep::Resolution;
 
 /// An attribute of policies over all points.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl VerdictMap {
         let has = |column: &usize| {
             let rows = self.rows.iter();
             let there = rows.filter(|row| row.cells.get(*column).is_some_and(Option::is_some));
-            there.count() * 2 >= self.rows.len()
+            there.count() * 2 > self.rows.len()
         };
         (0..self.columns.len()).filter(has)
     }
@@ -156,6 +157,37 @@ impl VerdictMap {
             _ => "in several places".to_owned(),
         }
     }
+}
+
+/// A point between two others, and the policy whose verdict changes there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointBetween {
+    /// The policy.
+    pub policy: String,
+    /// Its value on each axis.
+    pub values: Vec<String>,
+}
+
+/// Points of a sweep half way between the last value of the first axis up to which isolation holds and the next one, for
+/// each policy and values of the other axes, until these are as close as `resolution`.
+#[must_use]
+pub fn points_between(points: &[&Findings], resolution: &Resolution) -> Vec<PointBetween> {
+    let map = VerdictMap::of_attribute(points, "isolation");
+    let between = |row: &MapRow| {
+        let cells = map.columns.iter().zip(&row.cells);
+        let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == "holds")));
+        let cells: Vec<(&Coordinate, bool)> = cells.collect();
+        let last = cells.iter().take_while(|(_, holds)| *holds).count();
+        let (lower, _) = cells.get(last.checked_sub(1)?)?;
+        let (upper, _) = cells.get(last)?;
+        let others = row.at.iter().map(|value| value.text.clone());
+        let values = std::iter::once(resolution.between(lower, upper)?).chain(others);
+        Some(PointBetween {
+            policy: row.policy.clone(),
+            values: values.collect(),
+        })
+    };
+    map.rows.iter().filter_map(between).collect()
 }
 
 #[cfg(test)]

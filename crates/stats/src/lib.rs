@@ -46,6 +46,7 @@ pub mod queues;
 pub mod record;
 pub mod seeds;
 pub mod summary;
+pub mod sweep;
 pub mod tail;
 pub mod testbed;
 pub mod verdict;

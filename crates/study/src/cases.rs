@@ -8,6 +8,7 @@ use crate::file::{Key, Node, Problems, Value, merge_nodes, remove_keys};
 use crate::problem;
 use crate::study::Study;
 use slicewise_stats::description::{Coordinate, number_and_unit};
+use slicewise_stats::sweep::Resolution;
 
 /// Most cases of a file.
 const MAX_CASES: usize = 256;
@@ -38,6 +39,9 @@ pub struct Series {
     pub cases: Vec<Study>,
     /// The axes of the sweep that made the cases, in order; empty where the file lists them.
     pub axes: Vec<String>,
+    /// How close values of the first axis are to be between which isolation ceases to hold; `None` where no points are to
+    /// be added.
+    pub refine: Option<Resolution>,
     /// Settings that do not do in a simulation what they say.
     pub(crate) warnings: Diagnostics,
 }
@@ -114,6 +118,7 @@ pub(crate) fn split(mut root: Node) -> Option<WrittenSeries> {
         source: text("source"),
         cases: Vec::new(),
         axes: Vec::new(),
+        refine: None,
         warnings: Diagnostics::new(Vec::new(), 0),
     };
     Some(WrittenSeries {

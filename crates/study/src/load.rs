@@ -91,6 +91,8 @@ struct Reading<'a> {
     /// Without one where the problems say why.
     root: Option<Node>,
     misfits: Option<Misfits<'a, Study>>,
+    /// Points that a sweep has besides its own.
+    added: &'a [Vec<String>],
 }
 
 impl<'a> Reading<'a> {
@@ -117,6 +119,7 @@ impl<'a> Reading<'a> {
             problems,
             root,
             misfits: None,
+            added: &[],
         }
     }
 
@@ -217,13 +220,14 @@ impl<'a> Reading<'a> {
         Ok(StudyFile::Series(series))
     }
 
-    /// Returns the tree of each case, and the axes of the sweep that makes them.
+    /// Returns the tree of each case; says in `series` of which sweep they are.
     fn cases(
         &mut self,
         root: Node,
         cases: Option<(Key, Node)>,
         sweep: Option<(Key, Node)>,
-    ) -> Option<(Box<dyn Iterator<Item = WrittenCase>>, Vec<String>)> {
+        series: &mut Series,
+    ) -> Option<Box<dyn Iterator<Item = WrittenCase>>> {
         match (cases, sweep) {
             (Some(_), Some((key, _))) => {
                 problem!(self.problems, key.span => "a file has either `cases` or a `sweep`";
@@ -231,16 +235,17 @@ impl<'a> Reading<'a> {
                 None
             }
             (None, Some((key, node))) => {
-                let sweep = Sweep::read((key, &node), &root, &mut self.problems)?;
-                let axes = sweep.axes();
-                Some((Box::new(sweep.into_cases(root)), axes))
+                let sweep = Sweep::read((key, &node), &root, self.added, &mut self.problems)?;
+                series.refine.clone_from(&sweep.resolution);
+                series.axes = sweep.axes();
+                Some(Box::new(sweep.into_cases(root)))
             }
             (cases, None) => {
                 let cases = cases::listed(&root, cases?, &mut self.problems)?;
                 let names = cases.iter().map(|case| &case.name);
                 let names = names.map(|name| (name.text.as_str(), name.span));
                 differ_in_more_than_case(names, &mut self.problems);
-                Some((Box::new(cases.into_iter()), Vec::new()))
+                Some(Box::new(cases.into_iter()))
             }
         }
     }
@@ -255,8 +260,7 @@ impl<'a> Reading<'a> {
             sweep,
             figures,
         } = cases::split(root)?;
-        let (cases, axes) = self.cases(root, cases, sweep)?;
-        series.axes = axes;
+        let cases = self.cases(root, cases, sweep, &mut series)?;
         let part = if series.axes.is_empty() {
             "case"
         } else {
@@ -281,7 +285,9 @@ impl<'a> Reading<'a> {
         }
         // A case that cannot be read may be the one that a figure names.
         if let (Some(figures), true) = (figures, self.problems.is_empty()) {
-            let cases = series.cases.iter().zip(&places);
+            // Figures draw the points of the grid, whatever a run adds.
+            let drawn = places.len().saturating_sub(self.added.len());
+            let cases = series.cases.iter().zip(&places).take(drawn);
             let drawable = |(study, x)| Drawable {
                 study,
                 x: Option::as_deref(x),
@@ -445,6 +451,28 @@ impl StudyFile {
         let reading = Opened::at(path)?.reading(&mut files);
         let misfits = Some(misfits);
         Reading { misfits, ..reading }.study_file()
+    }
+}
+
+impl Series {
+    /// Read the sweep in the file at `path` with `points` besides its own: a value for each axis, in their order.
+    ///
+    /// # Errors
+    /// Everything found wrong with it, each with its place.
+    pub fn load_with_points(path: &Path, points: &[Vec<String>]) -> Result<Self, Diagnostics> {
+        let mut files = None;
+        let reading = Opened::at(path)?.reading(&mut files);
+        let added = points;
+        match (Reading { added, ..reading }).study_file()? {
+            StudyFile::Series(series) => Ok(series),
+            StudyFile::Study(_) => {
+                let shown = path.display().to_string();
+                Err(Diagnostics::of_file(
+                    &shown,
+                    "this file holds no sweep any more",
+                ))
+            }
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod network_control;
 mod output;
 mod pages;
 mod plan;
+mod refine;
 #[cfg(feature = "controller")]
 mod report_page;
 mod round_trip;

@@ -11,6 +11,7 @@ use crate::spec::{At, AxisName, MAX_NAME_LENGTH, Named, OneOrMany, Scalar, Spaci
 use crate::{problem, settings};
 use sha2::{Digest, Sha256};
 use slicewise_stats::description::Coordinate;
+use slicewise_stats::sweep::Resolution;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most points of a sweep.
@@ -32,6 +33,9 @@ settings! {
         [required] axes: Named<Placed<AxisSpec>>,
         /// Points that are drawn at random, instead of all of the grid.
         sample: Option<Placed<SampleSpec>>,
+        /// How close two values of the first axis have to be, with its unit, between which performance isolation ceases
+        /// to hold: until they are, a run adds points between them.
+        refine: Option<At<String>>,
     }
 }
 
@@ -69,16 +73,19 @@ pub(crate) struct Sweep {
     /// Name of each axis, and the settings that it changes.
     axes: Vec<(String, Vec<ValuePlace>)>,
     points: Vec<(String, Point)>,
+    /// How close values of the first axis are to be where isolation ceases to hold.
+    pub(crate) resolution: Option<Resolution>,
 }
 
 /// Coordinates of a point, each with the place where its value is written.
 type Point = Vec<(Coordinate, Span)>;
 
 impl Sweep {
-    /// Reads the sweep of the file `root`; `None` where that is not possible, or something is wrong with it.
+    /// Reads the sweep of the file `root`, with `added` points: a value for each axis; `None` where that is not possible, or something is wrong with it.
     pub(crate) fn read(
         (key, node): (Key, &Node),
         root: &Node,
+        added: &[Vec<String>],
         problems: &mut Problems,
     ) -> Option<Self> {
         let entry = Entry {
@@ -103,10 +110,16 @@ impl Sweep {
             .iter()
             .map(|(name, _, values)| (*name, values))
             .collect();
-        let points = match &spec.sample {
+        let mut points = match &spec.sample {
             Some(sample) => drawn(&values, sample, problems)?,
             None => grid(&values, key.span, problems)?,
         };
+        let resolution = resolution(&spec, &values, problems);
+        points.extend(added.iter().map(|added| {
+            let added = values.iter().zip(added);
+            let added = added.map(|((axis, _), text)| (coordinate(axis, text.clone()), key.span));
+            added.collect()
+        }));
         let (count, size) = (points.len(), root.values());
         if count.saturating_mul(size) > MAX_VALUES {
             problem!(problems, key.span => "{count} points of a file with {size} values are more than {MAX_VALUES} \
@@ -127,6 +140,7 @@ impl Sweep {
             key,
             axes: axes.collect(),
             points,
+            resolution,
         })
     }
 
@@ -137,7 +151,9 @@ impl Sweep {
 
     /// Returns its points one after the other: all trees at once would fill the memory.
     pub(crate) fn into_cases(self, root: Node) -> impl Iterator<Item = WrittenCase> {
-        let Self { key, axes, points } = self;
+        let Self {
+            key, axes, points, ..
+        } = self;
         points.into_iter().map(move |(name, point)| {
             let mut root = root.clone();
             let mut said = Vec::new();
@@ -453,6 +469,36 @@ fn grid(axes: &[(&str, &Values<'_>)], at: Span, problems: &mut Problems) -> Opti
         points = extended.collect();
     }
     Some(points)
+}
+
+/// How close values of the first axis are to be.
+fn resolution(
+    spec: &SweepSpec,
+    axes: &[(&str, &Values<'_>)],
+    problems: &mut Problems,
+) -> Option<Resolution> {
+    let At { value, span } = spec.refine.as_ref()?;
+    let (axis, values) = axes.first()?;
+    let Some((step, unit)) = number(value).filter(|(step, _)| *step > 0.0) else {
+        problem!(problems, *span => "`{value}` is no number above 0"; "write the unit of `{axis}`, too");
+        return None;
+    };
+    if spec.sample.is_some() {
+        problem!(problems, *span => "`refine` adds points to a grid, and these are drawn at random");
+    }
+    for (text, at) in values.all() {
+        if number(&text).is_none_or(|(_, other)| other != unit) {
+            problem!(problems, at => "`{text}` is no number in `{unit}`, in which `refine` is");
+        }
+    }
+    let decimals = value.split_once('.').map_or(0, |(_, rest)| {
+        rest.chars().take_while(char::is_ascii_digit).count()
+    });
+    Some(Resolution {
+        step,
+        decimals,
+        unit: unit.to_owned(),
+    })
 }
 
 /// Different points at random.

@@ -275,3 +275,31 @@ fn a_file_has_either_cases_or_a_sweep() {
     let one = slicewise_study::Study::parse(&text, "study.yaml", &files());
     assert_snapshot!(told(&one.unwrap_err()), @"study.yaml:34:1 `sweep`: this file holds a sweep, each point of which is a study: this command takes one study; help: choose a case (`--case NAME`), where the command has that option");
 }
+
+#[test]
+fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
+    let refined = |axis: &str, rest: &str| {
+        with(&format!(
+            "  axes: {{a: {{path: sources.steady.rate, {axis}}}}}\n  {rest}\n"
+        ))
+    };
+    let values = "values: [10 %, 50 %]";
+    let resolution = refined(values, "refine: 2.5 %").unwrap().refine.unwrap();
+    assert_eq!((resolution.step, resolution.decimals), (2.5, 1));
+    assert_eq!(with(TWO_AXES).unwrap().refine, None);
+    let range = "from: 10 %, to: 50 %, count: 3";
+    let messages = [
+        refined(values, "refine: 0 %"),
+        refined(values, "refine: fine"),
+        refined(values, "refine: 5 Mbit/s"),
+        refined(range, "refine: 5 %\n  sample: {points: 2}"),
+    ];
+    let messages: Vec<String> = messages.into_iter().map(Result::unwrap_err).collect();
+    assert_snapshot!(messages.join("\n"), @r"
+    study.yaml:36:11 `0 %`: `0 %` is no number above 0; help: write the unit of `a`, too
+    study.yaml:36:11 `fine`: `fine` is no number above 0; help: write the unit of `a`, too
+    study.yaml:35:50 `10 %`: `10 %` is no number in `Mbit/s`, in which `refine` is
+    study.yaml:35:56 `50 %`: `50 %` is no number in `Mbit/s`, in which `refine` is
+    study.yaml:36:11 `5 %`: `refine` adds points to a grid, and these are drawn at random
+    ");
+}
