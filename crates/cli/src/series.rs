@@ -166,11 +166,12 @@ fn carry_out(
     let all = runs.iter().flatten();
     let total = all.clone().count();
     // A first look, as soon as every case has run once.
+    let is_whole = studies.len() == folder.description().cases.len();
     let mut left = all.filter(|run| run.repetition == 0).count();
     let progress = Progress::new(total as u64);
     let (outcomes, exit) = execution.carry_out(progress, |progress, _, repetition| {
         left -= usize::from(repetition == 0);
-        if repetition == 0 && left == 0 && total > studies.len() {
+        if repetition == 0 && left == 0 && total > studies.len() && is_whole {
             let written = write_series(folder, |_| Vec::new());
             progress.note(&match written {
                 Ok(_) => format!(

@@ -42,7 +42,7 @@ pub use findings::Findings;
 pub use link_losses::LinkLosses;
 pub use page::CaseReport;
 pub use published::headline as published_headline;
-pub use series::write_series;
+pub use series::{case, write_series};
 pub use sweep::{PointBetween, points_between};
 pub use timeline::Changes;
 

@@ -17,25 +17,10 @@ pub fn write_series(
     folder: &SeriesFolder,
     beside: impl Fn(&Path) -> Vec<PathBuf>,
 ) -> Result<Vec<CaseReport>, ReportError> {
-    let mut cases = Vec::new();
-    for path in folder.cases() {
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-            continue;
-        };
-        let is_there = path.join("study.json").exists();
-        let Some(results) = is_there.then(|| ResultsFolder::open(&path)).transpose()? else {
-            continue;
-        };
-        if results.runs_on_disk() > 0 {
-            let findings = match results.study().coordinates.is_empty() {
-                true => write_beside(&results, &beside(&path))?.findings,
-                // A sweep has many points.
-                false => judge(&results, &[])?.without_curves(),
-            };
-            let folder = name.to_owned();
-            cases.push(CaseReport { folder, findings });
-        }
-    }
+    let paths = folder.cases();
+    let cases = paths.map(|path| case(&path, &beside(&path)));
+    let cases: Vec<Option<CaseReport>> = cases.collect::<Result<_, _>>()?;
+    let cases: Vec<CaseReport> = cases.into_iter().flatten().collect();
     if cases.is_empty() {
         return Err(ReportError::NoCaseRun {
             path: folder.path().to_owned(),
@@ -46,4 +31,28 @@ pub fn write_series(
     let figures = write_series_figures(folder, &findings)?;
     write_series_page(folder, &cases, &figures)?;
     Ok(cases)
+}
+
+/// The findings of the results folder of a case, whose report is made again, or of a point of a sweep; `None` where it has
+/// no runs.
+///
+/// # Errors
+/// As [`write_beside`].
+pub fn case(path: &Path, beside: &[PathBuf]) -> Result<Option<CaseReport>, ReportError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_there = path.join("study.json").exists();
+    let (Some(name), true) = (name, is_there) else {
+        return Ok(None);
+    };
+    let results = ResultsFolder::open(path)?;
+    if results.runs_on_disk() == 0 {
+        return Ok(None);
+    }
+    let findings = match results.study().coordinates.is_empty() {
+        true => write_beside(&results, beside)?.findings,
+        // A sweep has many points.
+        false => judge(&results, &[])?.without_curves(),
+    };
+    let folder = name.to_owned();
+    Ok(Some(CaseReport { folder, findings }))
 }

@@ -1,15 +1,17 @@
 //! Points that a sweep gets where isolation ceases to hold: a search for the largest value of its first axis.
 
-use super::{carry_out, page_over_cases, series_folder};
+use super::{carry_out, path_of, series_folder};
 use crate::arguments::RunOptions;
 use crate::execution::{as_asked, wanted_runs};
 use crate::exit::Exit;
+use crate::report::report_failure;
 use crate::{Failure, noteln};
-use slicewise_report::{PointBetween, points_between};
+use slicewise_report::{CaseReport, PointBetween, case, points_between};
 use slicewise_results::SeriesFolder;
 use slicewise_stats::sweep::Resolution;
 use slicewise_stats::words::count;
-use slicewise_study::{Series, Study};
+use slicewise_study::{RunSpec, Series, Study};
+use std::path::Path;
 
 /// Add points to the sweep of `options` and run the policies whose verdict changes there, until the values between which
 /// isolation ceases to hold are as close as `resolution`. `folder` knows the added points then.
@@ -19,8 +21,11 @@ pub(super) fn refine(
     resolution: &Resolution,
 ) -> Result<Exit, Failure> {
     let mut added: Vec<PointBetween> = Vec::new();
+    let mut cases: Vec<CaseReport> = Vec::new();
+    for path in folder.cases() {
+        judge(&path, &mut cases)?;
+    }
     loop {
-        let cases = page_over_cases(folder, false)?;
         let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
         let mut points = points_between(&findings, resolution);
         let policies = &options.policies;
@@ -40,32 +45,42 @@ pub(super) fn refine(
         let series = Series::load_with_points(&options.study, &values)
             .map_err(|found| Failure::mistakes(found, &options.study))?;
         *folder = series_folder(options, &series, &series.cases, Vec::new())?;
-        let exit = run(options, &series, folder, &points)?;
+        let (studies, runs) = between(options, &series, &points)?;
+        let number = count(studies.len() as u64, "point");
+        noteln!("{number} between those where isolation ceases to hold");
+        let (exit, _) = carry_out(options, folder, &studies, &runs)?;
+        for study in &studies {
+            judge(&path_of(options, study), &mut cases)?;
+        }
         if exit != Exit::Success {
             return Ok(exit);
         }
     }
 }
 
-/// Run the policies of `points` there.
-fn run(
+/// Judge the point at `path`, instead of what was found there before.
+fn judge(path: &Path, cases: &mut Vec<CaseReport>) -> Result<(), Failure> {
+    let found = case(path, &[]).map_err(|error| report_failure(error, path))?;
+    let name = path.file_name().and_then(|name| name.to_str());
+    cases.retain(|case| Some(case.folder.as_str()) != name);
+    cases.extend(found);
+    Ok(())
+}
+
+/// The studies of `points`, and the runs of their policies.
+fn between(
     options: &RunOptions,
     series: &Series,
-    folder: &SeriesFolder,
     points: &[PointBetween],
-) -> Result<Exit, Failure> {
-    let mut studies: Vec<Study> = Vec::new();
-    let mut runs = Vec::new();
+) -> Result<(Vec<Study>, Vec<Vec<RunSpec>>), Failure> {
+    let (mut studies, mut runs) = (Vec::new(), Vec::new());
     for study in &series.cases {
         let is_at = |point: &&PointBetween| {
             let values = study.coordinates.iter().map(|value| &value.text);
             values.eq(&point.values)
         };
-        let policies = points
-            .iter()
-            .filter(is_at)
-            .map(|point| point.policy.clone());
-        let policies: Vec<String> = policies.collect();
+        let policies = points.iter().filter(is_at);
+        let policies: Vec<String> = policies.map(|point| point.policy.clone()).collect();
         if policies.is_empty() {
             continue;
         }
@@ -77,10 +92,5 @@ fn run(
         runs.push(wanted_runs(&of_policies, &study)?);
         studies.push(study);
     }
-    noteln!(
-        "{} between those where isolation ceases to hold",
-        count(studies.len() as u64, "point")
-    );
-    let (exit, _) = carry_out(options, folder, &studies, &runs)?;
-    Ok(exit)
+    Ok((studies, runs))
 }
