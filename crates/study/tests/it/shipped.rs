@@ -70,6 +70,7 @@ fn every_shipped_study_is_correct() {
             "two-hops",
             "upgrade",
             "virtual-queues-pause (9 cases)",
+            "virtual-queues-tcp (3 cases)",
             "virtual-queues (24 cases)",
             "voice-and-bulk",
         ]
