@@ -201,7 +201,7 @@ impl<'a> Reading<'a> {
         }
         let figures = (root.as_ref()).and_then(|root| root.entry("figures"));
         let figures = figures.map(|(key, node)| (key.clone(), node.clone()));
-        let mut study = root.and_then(|root| self.study_with_phases(root));
+        let mut study = root.and_then(|root| self.study_with_phases(root, None));
         if let (Some(study), Some(figures)) = (&mut study, figures) {
             study.plots = self.figures(&figures, &[Drawable { study, x: None }]);
         }
@@ -269,10 +269,9 @@ impl<'a> Reading<'a> {
         let mut places = Vec::new();
         for case in cases {
             self.problems.enter(part, &case.name.text);
-            let study = self.study_with_phases(case.root);
+            let study = self.study_with_phases(case.root, Some(case.name.text));
             self.problems.leave();
             series.cases.extend(study.map(|study| Study {
-                case: Some(case.name.text),
                 coordinates: case.coordinates,
                 ..study
             }));
@@ -318,9 +317,10 @@ impl<'a> Reading<'a> {
     }
 
     /// The study, and as it is after each change of its timeline.
-    fn study_with_phases(&mut self, mut root: Node) -> Option<Study> {
+    fn study_with_phases(&mut self, mut root: Node, case: Option<String>) -> Option<Study> {
         expand_sources(&mut root, &mut self.problems);
         let study = self.phases_of(&root)?;
+        let study = Study { case, ..study };
         for misfit in self.misfits.map_or_else(Vec::new, |of| of(&study)) {
             misfit.report(&root, &mut self.problems);
         }

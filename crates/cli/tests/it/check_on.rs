@@ -1,7 +1,7 @@
 //! `slicewise check --on` finds, with its place, whatever `run --on` would refuse of a study; and a gateway's check what no gateway can run.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, contains};
+use crate::support::{Sandbox, contains, text};
 use insta::assert_snapshot;
 use slicewise_live::EngineError;
 use slicewise_study::TestbedError;
@@ -152,6 +152,26 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
     let (text, ..) = refused(&policy);
     let said = sandbox(&text).refused(2, &["check", "file.yaml"]);
     contains(&said, "more than the available 4 Mbit/s");
+}
+
+#[test]
+fn a_case_that_a_testbed_leaves_out_is_a_warning_while_others_remain() {
+    let checked = |cases: &str| {
+        let sandbox = sandbox(&format!("{STUDY}{cases}"));
+        let output = sandbox.slicewise(&["check", "file.yaml", "--on", "gateway"]);
+        (output.status.code(), text(&output.stderr))
+    };
+    let far = "far: {link: {propagation: 5 ms}}";
+    let sweep = "sweep: {axes: {far: {path: link.propagation, values: [0 s, 5 ms]}}}\n";
+    for (cases, code, said) in [
+        (format!("cases: {{near: {{}}, {far}}}\n"), 0, "warning: "),
+        (format!("cases: {{{far}}}\n"), 2, "error: "),
+        (sweep.to_owned(), 0, "warning: "),
+    ] {
+        let (found, told) = checked(&cases);
+        assert_eq!(found, Some(code), "{told}");
+        contains(&told, &format!("{said}the links of this study take 5 ms"));
+    }
 }
 
 #[test]
