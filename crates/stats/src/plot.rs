@@ -229,6 +229,27 @@ impl PlotDescription {
         }
     }
 
+    /// Returns a figure of each of its cases alone, with the name of the case.
+    #[must_use]
+    pub fn by_case(mut self) -> Vec<(String, Self)> {
+        let mut parts = Vec::new();
+        for PlotGroup { name, cases } in std::mem::take(&mut self.groups) {
+            for case in cases {
+                let (case_name, name) = (case.name.clone(), name.clone());
+                let groups = vec![PlotGroup {
+                    name,
+                    cases: vec![case],
+                }];
+                let part = Self {
+                    groups,
+                    ..self.clone()
+                };
+                parts.push((case_name, part));
+            }
+        }
+        parts
+    }
+
     /// Its cases, each with the number of its group.
     pub fn cases(&self) -> impl Iterator<Item = (usize, &PlotCase)> {
         let groups = self.groups.iter().enumerate();

@@ -38,12 +38,21 @@ pub struct Series {
     /// The cases. The name of each study is that of the series, a hyphen, and that of the case.
     pub cases: Vec<Study>,
     /// The axes of the sweep that made the cases, in order; empty where the file lists them.
-    pub axes: Vec<String>,
+    pub axes: Vec<SweepAxis>,
     /// How close values of the first axis are to be between which isolation ceases to hold; `None` where no points are to
     /// be added.
     pub refine: Option<Resolution>,
     /// Settings that do not do in a simulation what they say.
     pub(crate) warnings: Diagnostics,
+}
+
+/// Axis of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepAxis {
+    /// Name.
+    pub name: String,
+    /// Its values are drawn at random from a range: hardly two points have one in common.
+    pub is_drawn: bool,
 }
 
 impl Series {

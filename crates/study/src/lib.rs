@@ -37,7 +37,7 @@ mod study;
 mod testbed;
 mod timeline;
 
-pub use cases::{Series, StudyFile};
+pub use cases::{Series, StudyFile, SweepAxis};
 pub use diagnostics::{Diagnostic, Diagnostics};
 pub use file::{FileError, Files, Folder, MAX_FILE_BYTES, MemoryFiles};
 pub(crate) use file::{problem, settings};

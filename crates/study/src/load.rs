@@ -1,8 +1,8 @@
 //! Reading a file of any kind: the file, what it names, and every check, in one go.
 
-use crate::cases::{self, Series, StudyFile, WrittenCase, WrittenSeries};
+use crate::cases::{self, Series, StudyFile, SweepAxis, WrittenCase, WrittenSeries};
 use crate::check::{
-    Checker, Drawable, GatewaySpec, MAX_RUNS, MeasuredSpec, PlanSpec, StudySpec, Sweep,
+    Checker, Drawable, GatewaySpec, MAX_RUNS, MeasuredSpec, PlanSpec, StudySpec, Sweep, curves,
     differ_in_more_than_case, figures, timeline,
 };
 use crate::diagnostics::Diagnostics;
@@ -203,7 +203,7 @@ impl<'a> Reading<'a> {
         let figures = figures.map(|(key, node)| (key.clone(), node.clone()));
         let mut study = root.and_then(|root| self.study_with_phases(root, None));
         if let (Some(study), Some(figures)) = (&mut study, figures) {
-            study.plots = self.figures(&figures, &[Drawable { study, x: None }]);
+            study.plots = self.figures(&figures, &[Drawable { study, x: None }], &[]);
         }
         let (study, warnings) = self.outcome(study)?;
         Ok(Study { warnings, ..study })
@@ -283,24 +283,44 @@ impl<'a> Reading<'a> {
                 "lower `repetitions`, or leave points out");
         }
         // A case that cannot be read may be the one that a figure names.
-        if let (Some(figures), true) = (figures, self.problems.is_empty()) {
-            // Figures draw the points of the grid, whatever a run adds.
-            let drawn = places.len().saturating_sub(self.added.len());
-            let cases = series.cases.iter().zip(&places).take(drawn);
-            let drawable = |(study, x)| Drawable {
-                study,
-                x: Option::as_deref(x),
-            };
-            let drawable: Vec<Drawable<'_>> = cases.map(drawable).collect();
-            let plots = self.figures(&figures, &drawable);
-            for study in &mut series.cases {
-                let own = plots
-                    .iter()
-                    .filter(|plot| plot.has_case(study.case.as_deref()));
-                study.plots = own.cloned().collect();
-            }
+        if self.problems.is_empty() {
+            self.draw(&mut series, figures.as_ref(), &places);
         }
         Some(series)
+    }
+
+    /// Gives each case the figures that draw it: those that are declared, or those of a sweep that declares none.
+    fn draw(
+        &mut self,
+        series: &mut Series,
+        figures: Option<&(Key, Node)>,
+        places: &[Option<String>],
+    ) {
+        let cases = series.cases.iter().zip(places);
+        let drawable = |(study, x)| Drawable {
+            study,
+            x: Option::as_deref(x),
+        };
+        let drawable: Vec<Drawable<'_>> = cases.map(drawable).collect();
+        let plots = match figures {
+            Some(figures) => self.figures(figures, &drawable, &series.axes),
+            None => curves(&drawable, &series.axes),
+        };
+        if series.axes.is_empty() {
+            for study in &mut series.cases {
+                let case = study.case.as_deref();
+                let own = plots.iter().filter(|plot| plot.has_case(case));
+                study.plots = own.cloned().collect();
+            }
+            return;
+        }
+        // Each point has its part of a figure alone: all points in each would be millions.
+        for (case, part) in plots.into_iter().flat_map(PlotDescription::by_case) {
+            let mut cases = series.cases.iter_mut();
+            if let Some(study) = cases.find(|study| study.case.as_ref() == Some(&case)) {
+                study.plots.push(part);
+            }
+        }
     }
 
     /// The figures of a file with these studies.
@@ -308,11 +328,12 @@ impl<'a> Reading<'a> {
         &mut self,
         (key, node): &(Key, Node),
         studies: &[Drawable<'_>],
+        axes: &[SweepAxis],
     ) -> Vec<PlotDescription> {
         let key = Some(key.span);
         let specs = Decode::decode(Entry { node, key }, &mut self.problems);
         specs.map_or_else(Vec::new, |specs| {
-            figures(&specs, studies, &mut self.problems)
+            figures(&specs, (studies, axes), &mut self.problems)
         })
     }
 

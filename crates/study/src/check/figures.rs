@@ -1,7 +1,10 @@
 //! Figures that a file declares: which cases and cells they draw, and their axes.
 
+use super::curves::{MAX_FIGURES, along, title};
+use super::drawable::{Drawable, policies, scenarios, slices};
+use crate::cases::SweepAxis;
 use crate::file::{Decode, Entry, Placed, Problems, Schemas, Span, Value};
-use crate::spec::{At, AxisName, Named, OneOrMany, Positive, Reference};
+use crate::spec::{At, AxisName, Named, OneOrMany, Positive, Reference, Scalar, Words};
 use crate::study::Study;
 use crate::{problem, settings};
 use serde_json::{Value as Json, json};
@@ -11,9 +14,6 @@ use slicewise_stats::plot::{
     Distributed, PlotCase, PlotDescription, PlotDistribution, PlotGroup, PlotValue, PlotX,
 };
 use slicewise_stats::quantity::{Metric, Quantity};
-
-/// Most figures of a file.
-const MAX_FIGURES: usize = 100;
 
 settings! {
     /// A figure of the report: a quantity over cases, scenarios or policies, two quantities over each other, or a
@@ -83,7 +83,8 @@ impl Decode for CasesSpec {
 /// A horizontal axis.
 #[derive(Debug, Clone)]
 pub(crate) enum AxisSpec {
-    Named(At<AxisName>),
+    /// A fixed name, or that of an axis of the sweep.
+    Named(At<String>),
     Value(Placed<ValueSpec>),
 }
 
@@ -96,47 +97,16 @@ impl Decode for AxisSpec {
     }
 
     fn schema(schemas: &mut Schemas) -> Json {
-        json!({ "anyOf": [AxisName::schema(schemas), Placed::<ValueSpec>::schema(schemas)] })
+        let names = [AxisName::schema(schemas), Reference::schema(schemas)];
+        let [fixed, swept] = names;
+        json!({ "anyOf": [fixed, swept, Placed::<ValueSpec>::schema(schemas)] })
     }
 }
 
-/// A study that figures may draw: the only one of its file, or a case.
-pub(crate) struct Drawable<'a> {
-    pub(crate) study: &'a Study,
-    /// Number that the case states, and its unit.
-    pub(crate) x: Option<&'a str>,
-}
-
-impl<'a> Drawable<'a> {
-    fn case(&self) -> &'a str {
-        self.study.case.as_deref().unwrap_or_default()
-    }
-
-    /// "case `p1`", or "the study".
-    fn named(&self) -> String {
-        match &self.study.case {
-            Some(case) => format!("case `{case}`"),
-            None => "the study".to_owned(),
-        }
-    }
-}
-
-fn slices(study: &Study) -> Vec<&str> {
-    study.slices.iter().map(|s| s.name.as_str()).collect()
-}
-
-fn policies(study: &Study) -> Vec<&str> {
-    study.policies.iter().map(|p| p.name.as_str()).collect()
-}
-
-fn scenarios(study: &Study) -> Vec<&str> {
-    study.scenarios.iter().map(|s| s.name.as_str()).collect()
-}
-
-/// Checks the figures of a file with these studies.
+/// Checks the figures of a file with these studies; with these axes, if they are points of a sweep.
 pub(crate) fn figures(
     specs: &Named<Placed<FigureSpec>>,
-    studies: &[Drawable<'_>],
+    (studies, axes): (&[Drawable<'_>], &[SweepAxis]),
     problems: &mut Problems,
 ) -> Vec<PlotDescription> {
     super::check_names(specs, problems);
@@ -150,6 +120,7 @@ pub(crate) fn figures(
         let mut figure = FigureCheck {
             spec,
             drawn,
+            axes,
             problems,
         };
         figure.description(&name.value, groups)
@@ -243,6 +214,7 @@ fn plot_case(of: &Drawable<'_>) -> PlotCase {
 struct FigureCheck<'s, 'a, 'p> {
     spec: &'s Placed<FigureSpec>,
     drawn: Vec<&'s Drawable<'a>>,
+    axes: &'s [SweepAxis],
     problems: &'p mut Problems,
 }
 
@@ -251,7 +223,18 @@ impl FigureCheck<'_, '_, '_> {
         let spec = &self.spec.value;
         let policies = self.names("policy", &spec.policies.0, policies);
         let scenarios = self.names("scenario", &spec.scenarios.0, scenarios);
-        let x = self.x(spec.x.as_ref()?, &scenarios);
+        let axis = spec.x.as_ref()?;
+        let swept = match axis {
+            AxisSpec::Named(name) => self.axes.iter().find(|axis| axis.name == name.value),
+            AxisSpec::Value(_) => None,
+        };
+        let (x, groups) = match swept {
+            Some(axis) => {
+                let (x, groups) = along(axis, &self.drawn, (self.axes, groups));
+                (Some(x), groups)
+            }
+            None => (self.x(axis, &scenarios), groups),
+        };
         let y = match (&spec.y, &x) {
             (Some(y), Some(PlotX::Distribution(_))) => {
                 problem!(self.problems, y.span => "the vertical axis of a distribution is the share: leave out `y`");
@@ -271,11 +254,15 @@ impl FigureCheck<'_, '_, '_> {
         );
         if let (Some(fit), true) = (spec.fit.0.first(), is_of_names) {
             problem!(self.problems, fit.span => "a fit needs numbers along the horizontal axis";
-                "write `x: case_number`, `x: scenario_number` or a quantity");
+                "write `x: case_number`, `x: scenario_number`, an axis of a sweep that has numbers, or a quantity");
         }
+        let title = match (swept, &y) {
+            (Some(axis), Some(y)) if spec.title.is_empty() => title(y, "", axis),
+            _ => spec.title.clone(),
+        };
         Some(PlotDescription {
             name: name.to_owned(),
-            title: spec.title.clone(),
+            title,
             groups,
             policies,
             scenarios,
@@ -324,13 +311,34 @@ impl FigureCheck<'_, '_, '_> {
             AxisSpec::Named(name) => name,
             AxisSpec::Value(value) => return self.value_or_distribution(value),
         };
+        let fixed = match AxisName::from_text(&name.value) {
+            Ok(fixed) => fixed,
+            Err(message) if self.axes.is_empty() => {
+                self.problems.add(name.span, message);
+                return None;
+            }
+            Err(_) => {
+                let message = format!("`{}` is no axis of the sweep or of figures", name.value);
+                let swept = self.axes.iter().map(|axis| axis.name.as_str());
+                let fixed = AxisName::WORDS.iter().map(|(word, _)| *word);
+                let known: Vec<&str> = swept.chain(fixed).collect();
+                self.problems
+                    .add_unknown(name.span, message, (&name.value, &known));
+                return None;
+            }
+        };
         let has_cases = self.drawn.iter().any(|of| of.study.case.is_some());
-        if matches!(name.value, AxisName::Case | AxisName::CaseNumber) && !has_cases {
+        if matches!(fixed, AxisName::Case | AxisName::CaseNumber) && !has_cases {
             problem!(self.problems, name.span => "this file has no `cases`";
                 "write `scenario`, `scenario_number`, `policy` or a quantity");
             return None;
         }
-        Some(match name.value {
+        if let (AxisName::CaseNumber, Some(axis)) = (fixed, self.axes.first()) {
+            problem!(self.problems, name.span => "points of a sweep state no `x`";
+                "write the name of an axis of the sweep, for example `{}`", axis.name);
+            return None;
+        }
+        Some(match fixed {
             AxisName::Policy => PlotX::Policy,
             AxisName::Case => PlotX::Case,
             AxisName::Scenario => PlotX::Scenario,

@@ -2,7 +2,7 @@
 
 use super::case::differ_in_more_than_case;
 use super::check_names;
-use crate::cases::{OF_THE_FILE, WrittenCase, name_case};
+use crate::cases::{OF_THE_FILE, SweepAxis, WrittenCase, name_case};
 use crate::file::{
     Decode, Entry, Key, Node, Placed, Problems, Span, Value, ValuePlace, merge_nodes,
 };
@@ -70,8 +70,8 @@ settings! {
 /// A sweep, as it is written.
 pub(crate) struct Sweep {
     key: Key,
-    /// Name of each axis, and the settings that it changes.
-    axes: Vec<(String, Vec<ValuePlace>)>,
+    /// Axes, and the settings that each changes.
+    axes: Vec<(SweepAxis, Vec<ValuePlace>)>,
     points: Vec<(String, Point)>,
     /// How close values of the first axis are to be where isolation ceases to hold.
     pub(crate) resolution: Option<Resolution>,
@@ -135,7 +135,13 @@ impl Sweep {
         let names = points.iter().map(|(name, _)| (name.as_str(), key.span));
         differ_in_more_than_case(names, problems);
         let axes = axes.into_iter();
-        let axes = axes.map(|(name, places, _)| (name.to_owned(), places));
+        let axes = axes.map(|(name, places, values)| {
+            let axis = SweepAxis {
+                name: name.to_owned(),
+                is_drawn: spec.sample.is_some() && matches!(values, Values::Range(_)),
+            };
+            (axis, places)
+        });
         Some(Self {
             key,
             axes: axes.collect(),
@@ -144,9 +150,9 @@ impl Sweep {
         })
     }
 
-    /// The names of its axes, in order.
-    pub(crate) fn axes(&self) -> Vec<String> {
-        self.axes.iter().map(|(name, _)| name.clone()).collect()
+    /// Returns its axes, in order.
+    pub(crate) fn axes(&self) -> Vec<SweepAxis> {
+        self.axes.iter().map(|(axis, _)| axis.clone()).collect()
     }
 
     /// Returns its points one after the other: all trees at once would fill the memory.
@@ -158,7 +164,7 @@ impl Sweep {
             let mut root = root.clone();
             let mut said = Vec::new();
             for ((coordinate, span), (axis, places)) in point.iter().zip(&axes) {
-                said.push(format!("{axis} {}", coordinate.text));
+                said.push(format!("{} {}", axis.name, coordinate.text));
                 for place in places {
                     place.set(&mut root, scalar(coordinate.text.clone(), *span));
                 }

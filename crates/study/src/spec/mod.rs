@@ -13,5 +13,5 @@ pub(crate) use scalar::{
 pub use words::code_point;
 pub(crate) use words::{
     ApplicationKind, AxisName, Borrows, Counted, Dscp, EtherType, Figure, PatternName, PlainAction,
-    PopulationPattern, Protocol, Spacing, TransportProtocol, Weights, word_for,
+    PopulationPattern, Protocol, Spacing, TransportProtocol, Weights, Words, word_for,
 };

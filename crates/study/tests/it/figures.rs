@@ -142,7 +142,7 @@ fn mistakes_in_quantities_are_told() {
 #[test]
 fn mistakes_in_axes_and_fits_are_told() {
     let of = |figure: &str| refused(of_study(&format!("{figure}{Y}")));
-    assert_snapshot!(of("    x: scenario\n    fit: linear\n"), @"study.yaml:37:10 `linear`: a fit needs numbers along the horizontal axis; help: write `x: case_number`, `x: scenario_number` or a quantity");
+    assert_snapshot!(of("    x: scenario\n    fit: linear\n"), @"study.yaml:37:10 `linear`: a fit needs numbers along the horizontal axis; help: write `x: case_number`, `x: scenario_number`, an axis of a sweep that has numbers, or a quantity");
     assert_snapshot!(of("    x: scenario\n    fit: cubic\n"), @"study.yaml:37:10 `cubic`: `cubic` is not a curve that can be fitted: known are `linear`, `exponential`");
     assert_snapshot!(of("    x: scenario_number\n"), @"study.yaml:36:8 `scenario_number`: scenario `calm` states no `x`; help: write its number with a unit there, for example `x: 0.75 of the link`");
     assert_snapshot!(of("    x: case\n"), @"study.yaml:36:8 `case`: this file has no `cases`; help: write `scenario`, `scenario_number`, `policy` or a quantity");

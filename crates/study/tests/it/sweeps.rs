@@ -2,6 +2,7 @@
 
 use crate::support::{STUDY, files, told};
 use insta::assert_snapshot;
+use slicewise_stats::plot::{PlotDescription, PlotX};
 use slicewise_study::{Series, StudyFile};
 
 /// The series of a file, or what is said of it.
@@ -51,7 +52,8 @@ const TWO_AXES: &str = "  axes:
 #[test]
 fn every_point_of_the_grid_is_a_case_with_the_values_of_its_coordinates() {
     let series = with(TWO_AXES).unwrap();
-    assert_eq!(series.axes, ["load", "buffer"]);
+    let axes: Vec<&str> = series.axes.iter().map(|axis| axis.name.as_str()).collect();
+    assert_eq!(axes, ["load", "buffer"]);
     assert_eq!(
         names(&series),
         [
@@ -302,4 +304,133 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
     study.yaml:35:56 `50 %`: `50 %` is no number in `Mbit/s`, in which `refine` is
     study.yaml:36:11 `5 %`: `refine` adds points to a grid, and these are drawn at random
     ");
+}
+
+/// A figure as all points know it together: what is along its axis, and each group with the places of its cases.
+fn figure(series: &Series, name: &str) -> (PlotX, String, Vec<(String, Vec<String>)>) {
+    let plots = series.cases.iter().flat_map(|study| &study.plots);
+    let mut parts = plots.filter(|plot| plot.name == name).peekable();
+    let PlotDescription { x, title, .. } = (*parts.peek().unwrap()).clone();
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for part in parts {
+        let [group] = &part.groups[..] else {
+            panic!("a point knows of itself alone: {part:?}");
+        };
+        let place = group.cases[0].x.clone();
+        match groups.iter_mut().find(|(name, _)| *name == group.name) {
+            Some((_, places)) => places.push(place),
+            None => groups.push((group.name.clone(), vec![place])),
+        }
+    }
+    (x, title, groups)
+}
+
+/// The same of a figure that is declared with these settings.
+fn declared(settings: &str) -> Result<(PlotX, String, Vec<(String, Vec<String>)>), String> {
+    let y = "y: {metric: delay_mean, slice: gold}";
+    let series = with(&format!("{TWO_AXES}figures:\n  one: {{{settings}, {y}}}\n"))?;
+    Ok(figure(&series, "one"))
+}
+
+#[test]
+fn points_of_a_figure_stand_at_the_numbers_of_an_axis_and_the_others_make_lines() {
+    let (x, title, groups) = declared("x: buffer").unwrap();
+    assert_eq!(
+        (x, title.as_str()),
+        (PlotX::CaseNumber, "Mean delay of gold over buffer")
+    );
+    let places = ["16", "64", "256", "1024"].map(|number| format!("{number} buffer (packets)"));
+    let lines = ["load = 10 %", "load = 55.5 %"].map(|name| (name.to_owned(), places.to_vec()));
+    assert_eq!(groups, lines);
+    // Lines that are written stay, and so does a title.
+    let cases = "title: a title, cases: {low: [load-10pct_buffer-16packets, load-55.5pct_buffer-16packets]}";
+    let (_, title, groups) = declared(&format!("x: load, {cases}")).unwrap();
+    let places = ["10 load (%)", "55.5 load (%)"].map(str::to_owned);
+    assert_eq!(
+        (title.as_str(), groups),
+        ("a title", vec![("low".to_owned(), places.to_vec())])
+    );
+    let (x, _, groups) = declared("x: scenario").unwrap();
+    assert_eq!(
+        (x, groups.len(), groups[0].1.len()),
+        (PlotX::Scenario, 1, 8)
+    );
+}
+
+#[test]
+fn words_along_an_axis_are_rows_and_a_number_has_no_unit_where_it_is_none() {
+    let axes = "  axes: {of: {path: policies.weighted.title, values: [one, other]}, seed: {path: seed, values: [1, 2]}}\n";
+    let over = |axis: &str| {
+        let figure_of =
+            format!("figures: {{one: {{x: {axis}, y: {{metric: delay_mean, slice: gold}}}}}}\n");
+        figure(&with(&format!("{axes}{figure_of}")).unwrap(), "one")
+    };
+    let (x, _, groups) = over("of");
+    assert_eq!(
+        (x, &groups[0]),
+        (
+            PlotX::Case,
+            &(
+                "seed = 1".to_owned(),
+                vec!["of one".to_owned(), "of other".to_owned()]
+            )
+        )
+    );
+    let (x, _, groups) = over("seed");
+    assert_eq!(
+        (x, &groups[1]),
+        (
+            PlotX::CaseNumber,
+            &(
+                "of = other".to_owned(),
+                vec!["1 seed".to_owned(), "2 seed".to_owned()]
+            )
+        )
+    );
+}
+
+#[test]
+fn an_axis_that_the_sweep_does_not_have_is_refused() {
+    assert_snapshot!(declared("x: bufer").unwrap_err(), @"study.yaml:44:12 `bufer`: `bufer` is no axis of the sweep or of figures; help: did you mean `buffer`?");
+    assert_snapshot!(declared("x: time").unwrap_err(), @"study.yaml:44:12 `time`: `time` is no axis of the sweep or of figures; help: known are `load`, `buffer`, `policy`, `case`, `case_number`, `scenario`, `scenario_number`");
+    assert_snapshot!(declared("x: case_number").unwrap_err(), @"study.yaml:44:12 `case_number`: points of a sweep state no `x`; help: write the name of an axis of the sweep, for example `load`");
+    assert_snapshot!(declared("x: case, fit: linear").unwrap_err(), @"study.yaml:44:23 `linear`: a fit needs numbers along the horizontal axis; help: write `x: case_number`, `x: scenario_number`, an axis of a sweep that has numbers, or a quantity");
+}
+
+#[test]
+fn a_sweep_without_figures_has_curves_over_its_first_axis_with_enough_numbers() {
+    let series = with(TWO_AXES).unwrap();
+    let names = |series: &Series| {
+        let plots = series.cases[0].plots.iter();
+        plots.map(|plot| plot.name.clone()).collect::<Vec<_>>()
+    };
+    let of_gold = [
+        "throughput-gold-calm",
+        "loss_ratio-gold-calm",
+        "delay_p99-gold-calm",
+    ];
+    assert_eq!(
+        (names(&series).len(), &names(&series)[..3]),
+        (12, &of_gold.map(str::to_owned)[..])
+    );
+    let (x, title, groups) = figure(&series, "loss_ratio-rest-storm");
+    assert_eq!(
+        (x, title.as_str()),
+        (PlotX::CaseNumber, "Loss ratio of rest in storm over buffer")
+    );
+    assert_eq!(groups.len(), 2);
+    // Two numbers are no curve, and words are none.
+    let few = "  axes: {a: {path: policies.weighted.title, values: [one, other, third]}, b: {path: seed, values: [1, 2]}}\n";
+    assert!(names(&with(few).unwrap()).is_empty());
+    // Points that are drawn from ranges have hardly a value in common.
+    let sampled = with(&format!("{TWO_AXES}  sample: {{points: 20}}\n")).unwrap();
+    let (_, _, groups) = figure(&sampled, "throughput-gold-calm");
+    assert_eq!(groups.len(), 2);
+    let three = TWO_AXES.replace("[10 %,", "[1 %, 10 %,");
+    let sampled = with(&format!("{three}  sample: {{points: 20}}\n")).unwrap();
+    let (_, title, groups) = figure(&sampled, "throughput-gold-calm");
+    assert_eq!(
+        (title.as_str(), groups.len()),
+        ("Throughput of gold in calm over load", 1)
+    );
 }

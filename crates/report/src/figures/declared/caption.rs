@@ -53,7 +53,7 @@ impl<'a> Declared<'a> {
         let has_runs = |name: &str| {
             self.cases
                 .iter()
-                .any(|(of, _)| of.case.as_deref() == Some(name))
+                .any(|(of, ..)| of.case.as_deref() == Some(name))
         };
         let cases = self.plot.cases().map(|(_, case)| case.name.as_str());
         let without: Vec<&str> = cases.filter(|name| !has_runs(name)).collect();

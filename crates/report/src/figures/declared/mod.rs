@@ -10,19 +10,24 @@ use crate::signs::{self, Sign};
 use slicewise_stats::description::{ScenarioDescription, StudyDescription};
 use slicewise_stats::plot::{PlotDescription, PlotValue, PlotX};
 use slicewise_stats::plotted::PlotCell;
+use std::collections::BTreeSet;
 
 /// A declared figure and the studies that it draws.
 pub(super) struct Declared<'a> {
     pub(super) plot: &'a PlotDescription,
-    /// Study and values of each case that has runs, in the order of the figure.
-    cases: Vec<(&'a StudyDescription, &'a [PlotCell])>,
+    /// Each case that has runs, in the order of the figure: study, figure as that knows it, and values.
+    cases: Vec<(&'a StudyDescription, &'a PlotDescription, &'a [PlotCell])>,
 }
 
 /// Figures of a study that draw no other.
 pub(super) fn of_study(findings: &Findings) -> Vec<Declared<'_>> {
     let all = of_series(&[findings]);
     all.into_iter()
-        .filter(|of| of.plot.cases().count() < 2)
+        .filter(|of| {
+            let is_over_cases = matches!(of.plot.x, PlotX::Case | PlotX::CaseNumber);
+            let is_over_points = is_over_cases && !findings.study().coordinates.is_empty();
+            of.plot.cases().count() < 2 && !is_over_points
+        })
         .collect()
 }
 
@@ -35,19 +40,35 @@ pub(super) fn of_series<'a>(cases: &[&'a Findings]) -> Vec<Declared<'a>> {
             continue;
         }
         let drawn = cases.iter().filter_map(|findings| {
-            let mut own = findings.study().plots.iter().zip(&findings.plots);
-            let (_, cells) = own.find(|(other, _)| *other == plot)?;
-            Some((findings.study(), cells.as_slice()))
+            let study = findings.study();
+            let mut own = study.plots.iter().zip(&findings.plots);
+            let (own, cells) = own.find(|(other, _)| is_part(study, other, plot))?;
+            Some((study, own, cells.as_slice()))
         });
         let mut drawn: Vec<_> = drawn.collect();
+        // Points of a sweep are in the order of their folder.
         let place = |case: &Option<String>| {
             let mut cases = plot.cases();
-            cases.position(|(_, of)| Some(&of.name) == case.as_ref())
+            let place = cases.position(|(_, of)| Some(&of.name) == case.as_ref());
+            place.unwrap_or_default()
         };
-        drawn.sort_by_key(|(study, _)| place(&study.case));
+        drawn.sort_by_key(|(study, ..)| place(&study.case));
         all.push(Declared { plot, cases: drawn });
     }
     all
+}
+
+/// Returns true if a figure that a study knows is this one. A point of a sweep knows of itself alone.
+fn is_part(study: &StudyDescription, known: &PlotDescription, plot: &PlotDescription) -> bool {
+    if study.coordinates.is_empty() {
+        return known == plot;
+    }
+    let groups = plot.groups.clone();
+    *plot
+        == PlotDescription {
+            groups,
+            ..known.clone()
+        }
 }
 
 /// A cell in its surroundings.
@@ -64,6 +85,14 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn case(self) -> &'a str {
         self.study.case.as_deref().unwrap_or_default()
+    }
+
+    /// Name of its case in a row: of a point of a sweep, its value on the axis.
+    fn row(self) -> &'a str {
+        match self.case_x {
+            value if !value.is_empty() && !self.study.coordinates.is_empty() => value,
+            _ => self.case(),
+        }
     }
 
     fn policy(self) -> &'a str {
@@ -92,6 +121,23 @@ struct Line<'a> {
     name: String,
     sign: Sign,
     entries: Vec<Entry<'a>>,
+}
+
+impl Line<'_> {
+    /// Returns true unless its points differ in several axes of a sweep, and are scattered over each.
+    fn is_curve(&self) -> bool {
+        let coordinates = self.entries.iter().map(|entry| &entry.study.coordinates);
+        let mut differing = BTreeSet::new();
+        if let Some(first) = coordinates.clone().next() {
+            for (axis, (one, other)) in coordinates.flat_map(|of| first.iter().zip(of).enumerate())
+            {
+                if one != other {
+                    differing.insert(axis);
+                }
+            }
+        }
+        differing.len() < 2
+    }
 }
 
 impl<'a> Declared<'a> {
@@ -130,11 +176,15 @@ impl<'a> Declared<'a> {
     }
 
     fn entries(&self) -> Vec<Entry<'a>> {
-        let of_case = |(study, cells): &(&'a StudyDescription, &'a [PlotCell])| {
-            let mut cases = self.plot.cases();
+        let of_case = |&(study, plot, cells): &(
+            &'a StudyDescription,
+            &'a PlotDescription,
+            &'a [PlotCell],
+        )| {
+            let mut cases = plot.cases();
             let own = cases.find(|(_, case)| Some(&case.name) == study.case.as_ref());
-            let group = own.and_then(|(group, _)| self.plot.groups.get(group));
-            let (study, case_x) = (*study, own.map_or("", |(_, case)| case.x.as_str()));
+            let group = own.and_then(|(group, _)| plot.groups.get(group));
+            let case_x = own.map_or("", |(_, case)| case.x.as_str());
             let entry = move |cell| Entry {
                 study,
                 cell,
@@ -181,7 +231,7 @@ impl<'a> Declared<'a> {
         let differ = |part: usize| keys.iter().any(|key| key[part] != keys[0][part]);
         let differing = [0, 1, 2].map(differ);
         let mut policies: Vec<&str> = Vec::new();
-        for policy in self.cases.iter().flat_map(|(study, _)| &study.policies) {
+        for policy in self.cases.iter().flat_map(|(study, ..)| &study.policies) {
             if !policies.contains(&policy.name.as_str()) {
                 policies.push(&policy.name);
             }
@@ -210,7 +260,7 @@ impl<'a> Declared<'a> {
 
     fn confidence(&self) -> f64 {
         let first = self.cases.first();
-        first.map_or(0.95, |(study, _)| study.margins.confidence)
+        first.map_or(0.95, |(study, ..)| study.margins.confidence)
     }
 }
 

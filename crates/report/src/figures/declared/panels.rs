@@ -31,7 +31,7 @@ impl<'a> Declared<'a> {
                 })
             });
             let mut points: Vec<Point> = points.collect();
-            let is_joined = matches!(places, Places::Numbers(..));
+            let is_joined = matches!(places, Places::Numbers(..)) && line.is_curve();
             if is_joined {
                 points.sort_by(|a, b| a.x.total_cmp(&b.x));
             }
@@ -80,7 +80,7 @@ impl<'a> Declared<'a> {
         let of_scenario = |entry: &Entry<'a>| entry.scenario().map_or("", |s| s.x.as_str());
         match self.plot.x {
             PlotX::Policy => Places::Rows("policy", names(Entry::policy)),
-            PlotX::Case => Places::Rows("case", names(Entry::case)),
+            PlotX::Case => Places::Rows("case", names(Entry::row)),
             PlotX::CaseNumber => numbers(entries().map(|entry| entry.case_x)),
             PlotX::ScenarioNumber => numbers(entries().map(of_scenario)),
             _ => Places::Rows("scenario", names(Entry::scenario_name)),
@@ -93,7 +93,7 @@ impl<'a> Declared<'a> {
             Places::Rows(_, names) => {
                 let name = match self.plot.x {
                     PlotX::Policy => entry.policy(),
-                    PlotX::Case => entry.case(),
+                    PlotX::Case => entry.row(),
                     _ => scenario.name.as_str(),
                 };
                 names.iter().position(|known| known == name)
