@@ -139,6 +139,9 @@ fn carry_out(
     studies: &[Study],
     runs: &[Vec<RunSpec>],
 ) -> Result<(Exit, bool), Failure> {
+    // Every folder is locked, and a sweep has more of them than files may be open.
+    #[cfg(feature = "linux")]
+    let _ = slicewise_live::sys::limits::raise_descriptors();
     let open = |study: &Study| -> Result<ResultsFolder, Failure> {
         let description = study.description(env!("CARGO_PKG_VERSION"));
         open_results(&path_of(options, study), &description, options.force())

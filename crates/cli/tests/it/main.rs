@@ -41,6 +41,7 @@ mod seeds;
 mod service;
 mod slice;
 mod support;
+mod sweeps;
 #[cfg(feature = "controller")]
 mod tenant;
 mod timeline;
