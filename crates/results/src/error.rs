@@ -174,6 +174,47 @@ pub enum ResultsError {
         /// Runs whose inputs are the same.
         kept: u64,
     },
+    /// A folder holds runs that cannot be put together with those of another one.
+    #[error(
+        "the {what} is `{found}` in `{}`, but `{wanted}` in `{}`: nothing was collected; leave out one of them, or run it \
+         again with the file, the options and the program version of the other",
+        path.display(),
+        first.display()
+    )]
+    OtherShard {
+        /// The folder.
+        path: PathBuf,
+        /// The folder that the others are compared with.
+        first: PathBuf,
+        /// Item that differs: "seed".
+        what: String,
+        /// Its value in the folder.
+        found: String,
+        /// Its value in the first one.
+        wanted: String,
+    },
+    /// A folder to be put together with others holds runs that depend on their machine.
+    #[error(
+        "`{}` holds runs of real packets: only simulated runs, which are the same on every machine, can be collected",
+        path.display()
+    )]
+    NotSimulated {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Two sound records of a run differ.
+    #[error(
+        "`{}` and `{}` are different records of the same run, which is the same on every machine unless the machine \
+         or slicewise has a defect: run it a third time into another folder, and remove the record that differs",
+        one.display(),
+        other.display()
+    )]
+    TwoRecords {
+        /// The file found first.
+        one: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
     /// Another process is writing into the folder.
     #[error("another process is writing into `{}`: wait for it, or name another folder", path.display())]
     InUse {
@@ -279,6 +320,8 @@ impl ResultsError {
             | Self::DamagedStudyAmongOthers { .. }
             | Self::OtherStudy { .. }
             | Self::OtherInputs { .. }
+            | Self::OtherShard { .. }
+            | Self::NotSimulated { .. }
             | Self::Foreign { .. }
             | Self::InUse { .. } => true,
             Self::Io { source, .. } => matches!(
@@ -293,6 +336,7 @@ impl ResultsError {
             | Self::DamagedRun { .. }
             | Self::DamagedUnsupported { .. }
             | Self::Gone { .. }
+            | Self::TwoRecords { .. }
             | Self::RefusedRecord { .. } => false,
         }
     }

@@ -346,7 +346,8 @@ impl ResultsFolder {
         serde_json::from_slice(&text).ok()
     }
 
-    fn slots(&self) -> impl Iterator<Item = (&str, &str, u32)> + '_ {
+    /// Policy, scenario and repetition of every run of the study.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&str, &str, u32)> + '_ {
         let study = &self.study;
         study.policies.iter().flat_map(move |policy| {
             study.scenarios.iter().flat_map(move |scenario| {
@@ -357,7 +358,7 @@ impl ResultsFolder {
         })
     }
 
-    fn read_run_at(
+    pub(crate) fn read_run_at(
         &self,
         policy: &str,
         scenario: &str,

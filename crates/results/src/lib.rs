@@ -29,6 +29,7 @@
 mod atomic;
 mod check;
 mod checksum;
+mod collect;
 mod error;
 mod folder;
 pub mod host;
@@ -40,6 +41,7 @@ mod series;
 mod testbed;
 
 pub use atomic::{AtomicFile, write_file};
+pub use collect::{Collected, Shards};
 pub use error::{Action, ResultsError};
 pub use folder::{Force, ResultsFolder};
 pub use names::{DECLARED_FIGURE, FIGURE_KINDS, FIGURE_SCRIPT, NARROW, TABLES};
