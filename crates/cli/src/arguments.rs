@@ -1,4 +1,5 @@
 use crate::output::Verbosity;
+use crate::shard::Shard;
 use crate::slice::SliceOptions;
 use crate::tenant::TenantOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -43,6 +44,14 @@ pub enum Command {
     /// Finished runs are kept in the results folder as they come; the same command goes on where an
     /// earlier one stopped.
     Run(RunOptions),
+    /// Put the shards of a study (`run --shard I/N`) into one results folder, and make the report.
+    ///
+    /// Each run is checked; what the folder has stays. The shards must be of the same study, program version and seed.
+    /// docs/shards.md shows how several machines share a study.
+    ///
+    /// Exit codes: 0 all runs are there; 1 runs are missing, or something failed; 2 the folders do not belong together;
+    /// 3 a verdict that `--fail-on` names.
+    Collect(CollectOptions),
     /// Check a file without running it: a study, a plan, a measured study, or the configuration of a gateway or of an IOS
     /// router.
     Check(CheckOptions),
@@ -182,14 +191,18 @@ pub struct RunOptions {
     /// machine, and require root.
     #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
     pub on: BackendName,
+    /// Only the I-th of N parts of the runs, without a report: each machine of N carries out one, and `slicewise collect`
+    /// puts them together.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Use the study's quick profile: fewer scenarios and repetitions, shorter runs.
     #[arg(long)]
     pub quick: bool,
     /// Runs carried out at a time [default: one per processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
-    /// The results folder [default: results/<name of the study>, with `-gateway`, `-tc` or `-dpdk` behind it, and
-    /// `-quick` behind that, as it was run]. Of a file with cases, the folder that holds a results folder for each,
+    /// The results folder [default: results/<name of the study>, with `-gateway`, `-tc` or `-dpdk` behind it,
+    /// `-quick` behind that, and `-shard-2-of-4` last, as it was run]. Of a file with cases, the folder that holds a results folder for each,
     /// also where one case is run.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -355,6 +368,18 @@ pub struct PlanOptions {
     /// Print JSON instead of tables.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CollectOptions {
+    /// The results folder to put them into: a new one, or one of the same study.
+    #[arg(value_name = "DIR")]
+    pub results: PathBuf,
+    /// Results folders of the shards.
+    #[arg(value_name = "SHARD", required = true)]
+    pub shards: Vec<PathBuf>,
+    #[command(flatten)]
+    pub judgement: JudgementOptions,
 }
 
 #[derive(Debug, Args)]

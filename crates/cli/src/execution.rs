@@ -1,12 +1,12 @@
 //! Runs that are carried out, and what is said of them.
 
 use crate::Failure;
-use crate::arguments::RunOptions;
+use crate::arguments::{BackendName, RunOptions};
 use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
-use crate::results::results_failure;
+use crate::results::{named_path, results_failure};
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -41,6 +41,51 @@ pub fn wanted_runs(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, 
         ..RunFilter::default()
     };
     study.runs(&filter).map_err(Failure::mistake)
+}
+
+/// Returns the options with which a shard of the study, or series, of that name is carried out: in a folder of its own unless
+/// the user names one. `None` without a shard.
+pub fn options_of_shard(options: &RunOptions, name: &str) -> Result<Option<RunOptions>, Failure> {
+    let Some(shard) = options.shard else {
+        return Ok(None);
+    };
+    check_options_of_shard(options)?;
+    let folder = format!("{name}{}{}", options.suffix(), shard.suffix());
+    Ok(Some(RunOptions {
+        out: Some(named_path(options.out.as_deref(), &folder)),
+        ..options.clone()
+    }))
+}
+
+/// Options that make no sense with a shard.
+fn check_options_of_shard(options: &RunOptions) -> Result<(), Failure> {
+    let judgement = &options.judgement;
+    let why = if options.on != BackendName::Sim {
+        "`--shard` is for the simulator: runs on real packets depend on the machine; leave out `--on`"
+    } else if options.seeds.is_some() {
+        "`--seeds` keeps no runs that could be collected: leave out `--shard`, or run a shard for each `--seed`"
+    } else if options.captures.is_some() {
+        "`slicewise collect` collects no captures: leave out `--shard`, or capture single policies and scenarios \
+         (`--policy`, `--scenario`)"
+    } else if judgement.json || judgement.explain || judgement.fail_on.is_some() {
+        "a shard is not judged: give `--json`, `--explain` and `--fail-on` to `slicewise collect`"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::mistake(why))
+}
+
+/// The runs that the command line asks for of each study: those of the shard, if it names one.
+pub fn runs_of_shard(
+    options: &RunOptions,
+    studies: &[Study],
+) -> Result<Vec<Vec<RunSpec>>, Failure> {
+    let runs = studies.iter().map(|study| wanted_runs(options, study));
+    let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
+    if let Some(shard) = options.shard {
+        shard.select(studies, &mut runs)?;
+    }
+    Ok(runs)
 }
 
 /// Runs to carry out.

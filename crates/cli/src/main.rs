@@ -8,6 +8,7 @@ mod analyse;
 mod arguments;
 mod captures;
 mod check;
+mod collect;
 mod compare;
 #[cfg(feature = "controller")]
 mod controller;
@@ -36,6 +37,7 @@ mod results;
 mod run;
 mod seeds;
 mod series;
+mod shard;
 mod slice;
 mod tenant;
 #[cfg(feature = "linux")]
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Command::Plan(options) => plan::plan(options),
         Command::Analyse(options) => analyse::analyse(options),
         Command::Schema(options) => check::schema(options),
+        Command::Collect(options) => collect::collect(options),
         Command::Report(options) => series::report(options),
         Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::RunOptions;
 use crate::captures;
-use crate::execution::{Execution, on_interrupt, processors, report_of, wanted_runs};
+use crate::execution::{Execution, on_interrupt, processors, report_of, runs_of_shard};
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::load::note_before_runs;
@@ -32,7 +32,7 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
             "`--tolerate-noise` is for real packets: a simulation has none",
         ));
     }
-    let runs = wanted_runs(options, study)?;
+    let runs = runs_of_shard(options, std::slice::from_ref(study))?.concat();
     let simulator = simulator(options, study)?;
     let description = study.description(env!("CARGO_PKG_VERSION"));
     let path = results_path(options.out.as_deref(), study, &options.suffix());
@@ -64,6 +64,9 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
     };
     let progress = Progress::new(runs.len() as u64);
     let (outcomes, exit) = execution.carry_out(progress, |_, _, _| {})?;
+    if let Some(shard) = options.shard {
+        return Ok(shard.conclude(&path, exit));
+    }
     if let Some(captures) = &options.captures {
         captures::report(&outcomes, captures);
     }

@@ -9,7 +9,9 @@ use crate::Failure;
 #[cfg(feature = "linux")]
 use crate::arguments::BackendName;
 use crate::arguments::{JudgementOptions, ReportOptions, RunOptions};
-use crate::execution::{Execution, as_asked, on_interrupt, processors, wanted_runs};
+use crate::execution::{
+    Execution, as_asked, on_interrupt, options_of_shard, processors, runs_of_shard, wanted_runs,
+};
 use crate::executor::Work;
 use crate::exit::Exit;
 use crate::judgement::{as_json, gate, selected};
@@ -31,7 +33,14 @@ use std::path::{Path, PathBuf};
 const MAX_PRINTED: usize = 32;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
-    match load_study_file(&options.study)? {
+    let file = load_study_file(&options.study)?;
+    let name = match &file {
+        StudyFile::Series(series) => &series.name,
+        StudyFile::Study(study) => &study.name,
+    };
+    let of_shard = options_of_shard(options, name)?;
+    let options = of_shard.as_ref().unwrap_or(options);
+    match file {
         StudyFile::Series(series) => run_cases(options, series),
         StudyFile::Study(study) => {
             if !options.cases.is_empty() {
@@ -75,7 +84,9 @@ fn run_cases(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
         let runs: usize = runs.iter().map(Vec::len).sum();
         noteln!("{}", sweep_of(studies.len(), runs as u64));
     }
-    if let [study] = &studies[..] {
+    if let [study] = &studies[..]
+        && options.shard.is_none()
+    {
         return run_alone(options, &series, study);
     }
     let of_one_case = [
@@ -115,12 +126,12 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
 }
 
 fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
-    let runs: Vec<Vec<RunSpec>> = studies
-        .iter()
-        .map(|study| wanted_runs(options, study))
-        .collect::<Result<_, _>>()?;
+    let runs = runs_of_shard(options, studies)?;
     let mut folder = series_folder(options, series, studies, Vec::new())?;
     let (mut exit, has_runs) = carry_out(options, &folder, studies, &runs)?;
+    if let Some(shard) = options.shard {
+        return Ok(shard.conclude(folder.path(), exit));
+    }
     if exit == Exit::Success
         && let Some(resolution) = &series.refine
     {
@@ -174,7 +185,12 @@ fn carry_out(
     let progress = Progress::new(total as u64);
     let (outcomes, exit) = execution.carry_out(progress, |progress, _, repetition| {
         left -= usize::from(repetition == 0);
-        if repetition == 0 && left == 0 && total > studies.len() && is_whole {
+        if repetition == 0
+            && left == 0
+            && total > studies.len()
+            && is_whole
+            && options.shard.is_none()
+        {
             let written = write_series(folder, |_| Vec::new());
             progress.note(&match written {
                 Ok(_) => format!(
@@ -246,7 +262,7 @@ fn series_folder(
 
 /// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of
 /// one of them is what `judgement` fails on: of `policies`, or of all where none is named.
-fn write_reports(
+pub fn write_reports(
     folder: &SeriesFolder,
     judgement: &JudgementOptions,
     policies: &[String],

@@ -39,6 +39,7 @@ mod scripts;
 mod seeds;
 #[cfg(feature = "controller")]
 mod service;
+mod shards;
 mod slice;
 mod support;
 mod sweeps;
