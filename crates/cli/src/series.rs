@@ -130,6 +130,11 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     let mut folder = series_folder(options, series, studies, Vec::new())?;
     let (mut exit, has_runs) = carry_out(options, &folder, studies, &runs)?;
     if let Some(shard) = options.shard {
+        if series.refine.is_some() {
+            noteln!(
+                "note: a shard has no points of `refine`: `slicewise run STUDY --out DIR` adds them to collected shards"
+            );
+        }
         return Ok(shard.conclude(folder.path(), exit));
     }
     if exit == Exit::Success

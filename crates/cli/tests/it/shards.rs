@@ -320,6 +320,30 @@ fn a_sweep_in_more_shards_than_a_point_has_runs_has_the_bytes_of_one_run() {
 }
 
 #[test]
+fn a_search_goes_on_from_collected_shards() {
+    let load = "path: scenarios.crowded.sources.rest.rate, values: [40 %, 120 %]";
+    let sandbox = sandbox(&format!(
+        "sweep: {{axes: {{load: {{{load}}}}}, refine: 50 %}}\n"
+    ));
+    let shards = [1, 2].map(|number| {
+        let shard = format!("{number}/2");
+        let (_, noted) = sandbox.succeeded(&["run", "small.yaml", "--shard", &shard]);
+        contains(&noted, "a shard has no points of `refine`");
+        format!("results/small-shard-{number}-of-2")
+    });
+    sandbox.succeeded(&collect_into("out", &shards));
+    assert!(!sandbox.path("out/small-load-90pct").exists());
+    let (_, noted) = sandbox.succeeded(&words("run small.yaml --out out"));
+    contains(&noted, "24 of 24 runs were finished before");
+    let added = sandbox.path("out/small-load-90pct");
+    assert_eq!(records_in(&added), 6);
+    // The points stay where a shard is collected again.
+    sandbox.succeeded(&collect_into("out", &shards));
+    assert_eq!(records_in(&added), 6);
+    sandbox.succeeded(&words("report out"));
+}
+
+#[test]
 fn options_that_make_no_sense_for_a_shard_are_refused_before_a_folder_is_made() {
     let sandbox = sandbox("");
     for (options, said) in [
