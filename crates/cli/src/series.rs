@@ -41,7 +41,7 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let of_shard = options_of_shard(options, name)?;
     let options = of_shard.as_ref().unwrap_or(options);
     match file {
-        StudyFile::Series(series) => run_cases(options, series),
+        StudyFile::Series(series) => run_cases(options, *series),
         StudyFile::Study(study) => {
             if !options.cases.is_empty() {
                 return Err(has_no_cases(&options.study));

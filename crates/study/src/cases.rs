@@ -21,7 +21,7 @@ pub enum StudyFile {
     /// One study.
     Study(Box<Study>),
     /// Studies that share settings.
-    Series(Series),
+    Series(Box<Series>),
 }
 
 /// Studies that share settings, in the order of the file; at least one.

@@ -217,7 +217,7 @@ impl<'a> Reading<'a> {
         let series = self.root_of_study().and_then(|root| self.series(root));
         let (mut series, warnings) = self.outcome(series)?;
         series.warnings = warnings;
-        Ok(StudyFile::Series(series))
+        Ok(StudyFile::Series(Box::new(series)))
     }
 
     /// Returns the tree of each case; says in `series` of which sweep they are.
@@ -485,7 +485,7 @@ impl Series {
         let reading = Opened::at(path)?.reading(&mut files);
         let added = points;
         match (Reading { added, ..reading }).study_file()? {
-            StudyFile::Series(series) => Ok(series),
+            StudyFile::Series(series) => Ok(*series),
             StudyFile::Study(_) => {
                 let shown = path.display().to_string();
                 Err(Diagnostics::of_file(

@@ -124,7 +124,8 @@ fn assert_same_records(sandbox: &Sandbox, out: &str, runs: usize) {
                 record.remove(field);
             }
             let key = record["key"].as_object_mut().unwrap();
-            (key.remove("seed"), key.remove("inputs"));
+            key.remove("seed");
+            key.remove("inputs");
         }
         if let Some(place) = difference(&ours, &captured, String::new()) {
             panic!("{}: {place}", name.display());

@@ -8,7 +8,7 @@ use slicewise_study::{Series, StudyFile};
 /// The series of a file, or what is said of it.
 fn read(text: &str) -> Result<Series, String> {
     match StudyFile::parse(text, "study.yaml", &files()) {
-        Ok(StudyFile::Series(series)) => Ok(series),
+        Ok(StudyFile::Series(series)) => Ok(*series),
         Ok(StudyFile::Study(_)) => panic!("a sweep has points"),
         Err(mistakes) => Err(told(&mistakes)),
     }
@@ -306,8 +306,11 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
     ");
 }
 
-/// A figure as all points know it together: what is along its axis, and each group with the places of its cases.
-fn figure(series: &Series, name: &str) -> (PlotX, String, Vec<(String, Vec<String>)>) {
+/// What is along the axis of a figure, its title, and each group with the places of its cases.
+type Figure = (PlotX, String, Vec<(String, Vec<String>)>);
+
+/// A figure as all points know it together.
+fn figure(series: &Series, name: &str) -> Figure {
     let plots = series.cases.iter().flat_map(|study| &study.plots);
     let mut parts = plots.filter(|plot| plot.name == name).peekable();
     let PlotDescription { x, title, .. } = (*parts.peek().unwrap()).clone();
@@ -326,7 +329,7 @@ fn figure(series: &Series, name: &str) -> (PlotX, String, Vec<(String, Vec<Strin
 }
 
 /// The same of a figure that is declared with these settings.
-fn declared(settings: &str) -> Result<(PlotX, String, Vec<(String, Vec<String>)>), String> {
+fn declared(settings: &str) -> Result<Figure, String> {
     let y = "y: {metric: delay_mean, slice: gold}";
     let series = with(&format!("{TWO_AXES}figures:\n  one: {{{settings}, {y}}}\n"))?;
     Ok(figure(&series, "one"))
