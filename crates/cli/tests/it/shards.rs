@@ -2,7 +2,7 @@
 
 use crate::support::seal::sealed;
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, contains, words};
+use crate::support::{Sandbox, analysed, contains, pair, words};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -273,6 +273,7 @@ fn cases_are_collected_one_by_one_and_share_runs_in_a_shard() {
     // As many as without shards: none is carried out in both.
     assert_eq!(same, 18);
     let shards = [1, 2].map(|number| format!("results/small-shard-{number}-of-2"));
+    assert!(!sandbox.path(&shards[0]).join("report.html").exists());
     let error = sandbox.refused(1, &collect_into("out", &shards[1..]));
     contains(&error, "are missing in out, such as case one, policy ");
     sandbox.succeeded(&collect_into("out", &shards));
@@ -367,6 +368,15 @@ fn options_that_make_no_sense_for_a_shard_are_refused_before_a_folder_is_made() 
         assert!(!sandbox.path("results").exists(), "{options}");
     }
     sandbox.refused(2, &["collect", "out"]);
+}
+
+#[test]
+fn runs_that_depend_on_their_machine_are_not_collected() {
+    let sandbox = pair();
+    analysed(&sandbox, &[]);
+    let error = sandbox.refused(2, &words("collect new out"));
+    contains(&error, "`out` holds runs of real packets");
+    assert!(!sandbox.path("new").exists());
 }
 
 #[test]
