@@ -20,7 +20,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         policies: argument(2).into_iter().collect(),
         scenarios: argument(3).into_iter().collect(),
         repetitions: Some(1),
-        ..RunFilter::default()
     };
     println!(
         "policy      scenario slice        Mbit/s  whole   loss %   mean µs   p50 µs   p99 µs   \

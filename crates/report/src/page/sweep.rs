@@ -36,7 +36,7 @@ pub(super) fn maps(maps: &[VerdictMap]) -> Markup {
             } }
         }
         @if !maps.is_empty() {
-            p.key { @for sign in ["holds", "partial", "broken", "inconclusive"] { (outcome(sign, sign)) " " } }
+            p.key.signs { @for sign in ["holds", "partial", "broken", "inconclusive"] { (outcome(sign, sign)) " " } }
         }
     }
 }

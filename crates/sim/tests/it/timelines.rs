@@ -27,7 +27,6 @@ fn run(study: &Study, policy: &str, scenario: &str) -> RunRecord {
         policies: vec![policy.to_owned()],
         scenarios: vec![scenario.to_owned()],
         repetitions: Some(1),
-        ..RunFilter::default()
     };
     let runs = study.runs(&filter).unwrap();
     Simulator::default().run(study, &runs[0]).unwrap()

@@ -105,9 +105,14 @@ pub(crate) fn curves(studies: &[Drawable<'_>], axes: &[SweepAxis]) -> Vec<PlotDe
         return Vec::new();
     };
     let (x, groups) = along(axis, &drawn, (axes, Vec::new()));
-    let scenarios = match scenarios(first.study)[..] {
-        [_] => vec![""],
-        ref several => several.to_vec(),
+    // The reference is what others are compared with, and hardly ever changes along an axis.
+    let all = first.study.scenarios.iter();
+    let others = all.filter(|scenario| !scenario.reference);
+    let others: Vec<&str> = others.map(|scenario| scenario.name.as_str()).collect();
+    let scenarios = match (first.study.scenarios.len(), others.is_empty()) {
+        (1, _) => vec![""],
+        (_, true) => scenarios(first.study),
+        (_, false) => others,
     };
     let cells = slices(first.study).into_iter().flat_map(|slice| {
         let scenarios = scenarios.iter();

@@ -64,6 +64,7 @@ fn every_shipped_study_is_correct() {
             "router-reallocation (3 cases)",
             "shape-peak",
             "shared-buffer",
+            "slices-under-load (28 cases)",
             "tcp-and-slices",
             "tcp-in-both-slices",
             "tcp-linux-simulated (2 cases)",

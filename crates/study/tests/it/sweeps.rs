@@ -408,13 +408,13 @@ fn a_sweep_without_figures_has_curves_over_its_first_axis_with_enough_numbers() 
         plots.map(|plot| plot.name.clone()).collect::<Vec<_>>()
     };
     let of_gold = [
-        "throughput-gold-calm",
-        "loss_ratio-gold-calm",
-        "delay_p99-gold-calm",
+        "throughput-gold-storm",
+        "loss_ratio-gold-storm",
+        "delay_p99-gold-storm",
     ];
     assert_eq!(
         (names(&series).len(), &names(&series)[..3]),
-        (12, &of_gold.map(str::to_owned)[..])
+        (6, &of_gold.map(str::to_owned)[..])
     );
     let (x, title, groups) = figure(&series, "loss_ratio-rest-storm");
     assert_eq!(
@@ -427,13 +427,13 @@ fn a_sweep_without_figures_has_curves_over_its_first_axis_with_enough_numbers() 
     assert!(names(&with(few).unwrap()).is_empty());
     // Points that are drawn from ranges have hardly a value in common.
     let sampled = with(&format!("{TWO_AXES}  sample: {{points: 20}}\n")).unwrap();
-    let (_, _, groups) = figure(&sampled, "throughput-gold-calm");
+    let (_, _, groups) = figure(&sampled, "throughput-gold-storm");
     assert_eq!(groups.len(), 2);
     let three = TWO_AXES.replace("[10 %,", "[1 %, 10 %,");
     let sampled = with(&format!("{three}  sample: {{points: 20}}\n")).unwrap();
-    let (_, title, groups) = figure(&sampled, "throughput-gold-calm");
+    let (_, title, groups) = figure(&sampled, "throughput-gold-storm");
     assert_eq!(
         (title.as_str(), groups.len()),
-        ("Throughput of gold in calm over load", 1)
+        ("Throughput of gold in storm over load", 1)
     );
 }
