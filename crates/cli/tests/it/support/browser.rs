@@ -3,6 +3,7 @@
 use super::Sandbox;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,6 +43,27 @@ pub struct Browser {
     _sandbox: Sandbox,
 }
 
+/// Chromedriver and its port; `None` where it ends at once.
+fn start_driver(preloaded: Option<&(&str, PathBuf)>) -> Option<(Child, String)> {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .envs(preloaded.map(|(name, library)| (name, library)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines.map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once("started successfully on port ")?;
+        Some(port.trim_end_matches('.').to_owned())
+    });
+    if port.is_none() {
+        let _ = driver.wait();
+    }
+    Some((driver, port?))
+}
+
 impl Browser {
     /// `None`, with a message, where there is no chromedriver or no Chromium.
     pub fn start(width: u32, height: u32) -> Option<Self> {
@@ -52,22 +74,9 @@ impl Browser {
         }
         let sandbox = Sandbox::new();
         let preloaded = sandbox.preload(NO_NETLINK).map(|it| ("LD_PRELOAD", it));
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .envs(preloaded)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, port) = line.split_once("started successfully on port ")?;
-                Some(port.trim_end_matches('.').to_owned())
-            })
-            .expect("chromedriver says on which port it listens");
+        // It takes a free port of IPv4 and ends where somebody has that of IPv6.
+        let started = (0..5).find_map(|_| start_driver(preloaded.as_ref()));
+        let (driver, port) = started.expect("chromedriver says on which port it listens");
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .proxy(None);
