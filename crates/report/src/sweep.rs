@@ -48,7 +48,10 @@ impl VerdictMap {
                 map.columns.push(first.clone());
             }
         }
-        if map.columns.iter().all(|value| value.number.is_some()) {
+        let unit = map.columns.first().map(|value| value.unit.clone());
+        let is_number =
+            |value: &Coordinate| value.number.is_some() && Some(&value.unit) == unit.as_ref();
+        if map.columns.iter().all(is_number) {
             let number = |value: &Coordinate| value.number.unwrap_or(f64::NAN);
             map.columns.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }

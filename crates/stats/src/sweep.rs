@@ -14,8 +14,8 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// A value about half way between two, a whole number of steps from the first; `None` where they are close enough,
-    /// or no numbers.
+    /// A value about half way between two, a whole number of steps from the first; `None` where they are close enough, are
+    /// no numbers, or none between them can be written with so many decimals.
     #[must_use]
     pub fn between(&self, first: &Coordinate, second: &Coordinate) -> Option<String> {
         let (from, to) = (first.number?, second.number?);
@@ -25,9 +25,23 @@ impl Resolution {
             return None;
         }
         let middle = from + (steps / 2.0).floor() * self.step;
-        let text = format!("{middle:.0$} {1}", self.decimals, self.unit);
-        Some(text.trim_end().to_owned())
+        let decimals = self.decimals.max(decimals(&first.text));
+        let text = format!("{middle:.decimals$}");
+        let text = match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.'),
+            false => &text,
+        };
+        let number: f64 = text.parse().ok()?;
+        let is_between = from < number && number < to;
+        is_between.then(|| format!("{text} {}", self.unit).trim_end().to_owned())
     }
+}
+
+/// Decimals with which a number is written.
+#[must_use]
+pub fn decimals(text: &str) -> usize {
+    let (_, rest) = text.split_once('.').unwrap_or_default();
+    rest.chars().take_while(char::is_ascii_digit).count()
 }
 
 #[cfg(test)]
@@ -66,6 +80,18 @@ mod tests {
         assert_eq!(between(of(1.0, 0, ""), 4.0, 16.0).as_deref(), Some("10"));
         assert_eq!(between(of(0.1, 1, "ms"), 0.2, 0.3), None);
         assert_eq!(between(of(5.0, 0, "%"), 70.0, 75.0), None);
+        let written = |text: &str, to| {
+            let first = Coordinate {
+                text: text.to_owned(),
+                number: text.parse().ok(),
+                ..Coordinate::default()
+            };
+            of(1.0, 0, "%").between(&first, &value(to))
+        };
+        // A value that begins with decimals keeps them; zeros are none.
+        assert_eq!(written("40.5", 43.0).as_deref(), Some("41.5 %"));
+        assert_eq!(written("40.6", 41.7).as_deref(), Some("41.6 %"));
+        assert_eq!(written("40.0", 44.0).as_deref(), Some("42 %"));
         let word = Coordinate::default();
         assert_eq!(of(5.0, 0, "%").between(&word, &value(75.0)), None);
     }

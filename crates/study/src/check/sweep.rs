@@ -11,7 +11,7 @@ use crate::spec::{At, AxisName, MAX_NAME_LENGTH, Named, OneOrMany, Scalar, Spaci
 use crate::{problem, settings};
 use sha2::{Digest, Sha256};
 use slicewise_stats::description::Coordinate;
-use slicewise_stats::sweep::Resolution;
+use slicewise_stats::sweep::{Resolution, decimals};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most points of a sweep.
@@ -23,6 +23,8 @@ const WHOLE: [&str; 14] = [
     "", "packet", "packets", "frame", "frames", "B", "byte", "bytes", "KiB", "MiB", "GiB", "ns",
     "bit/s", "ppm",
 ];
+/// Most decimals of a value that a search adds.
+const MAX_DECIMALS: usize = 3;
 /// Draws for each point of a sample, most of which are drawn already where there are hardly more.
 const MAX_DRAWS: u32 = 20;
 
@@ -492,14 +494,28 @@ fn resolution(
     if spec.sample.is_some() {
         problem!(problems, *span => "`refine` adds points to a grid, and these are drawn at random");
     }
+    let decimals = decimals(value);
+    if decimals > MAX_DECIMALS || (WHOLE.contains(&unit) && decimals > 0) {
+        let most = if WHOLE.contains(&unit) {
+            0
+        } else {
+            MAX_DECIMALS
+        };
+        problem!(problems, *span => "`{value}` has more than {most} digits after the point, and values between others \
+            have no more");
+    }
     for (text, at) in values.all() {
-        if number(&text).is_none_or(|(_, other)| other != unit) {
-            problem!(problems, at => "`{text}` is no number in `{unit}`, in which `refine` is");
+        match number(&text) {
+            None => {
+                problem!(problems, at => "`{text}` is no number, and `refine` looks for values between numbers");
+            }
+            Some((_, other)) if other != unit => {
+                problem!(problems, *span => "`{value}` is not in `{other}`, as `{text}` of `{axis}` is");
+                return None;
+            }
+            Some(_) => {}
         }
     }
-    let decimals = value.split_once('.').map_or(0, |(_, rest)| {
-        rest.chars().take_while(char::is_ascii_digit).count()
-    });
     Some(Resolution {
         step,
         decimals,

@@ -294,14 +294,15 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
         refined(values, "refine: 0 %"),
         refined(values, "refine: fine"),
         refined(values, "refine: 5 Mbit/s"),
+        refined(values, "refine: 0.00001 %"),
         refined(range, "refine: 5 %\n  sample: {points: 2}"),
     ];
     let messages: Vec<String> = messages.into_iter().map(Result::unwrap_err).collect();
     assert_snapshot!(messages.join("\n"), @r"
     study.yaml:36:11 `0 %`: `0 %` is no number above 0; help: write the unit of `a`, too
     study.yaml:36:11 `fine`: `fine` is no number above 0; help: write the unit of `a`, too
-    study.yaml:35:50 `10 %`: `10 %` is no number in `Mbit/s`, in which `refine` is
-    study.yaml:35:56 `50 %`: `50 %` is no number in `Mbit/s`, in which `refine` is
+    study.yaml:36:11 `5 Mbit/s`: `5 Mbit/s` is not in `%`, as `10 %` of `a` is
+    study.yaml:36:11 `0.00001 %`: `0.00001 %` has more than 3 digits after the point, and values between others have no more
     study.yaml:36:11 `5 %`: `refine` adds points to a grid, and these are drawn at random
     ");
 }
