@@ -64,7 +64,7 @@ fn collect_cases(
     let mut folder = None;
     // The last one determines texts, and which cases come first.
     for one in series.iter().rev() {
-        let made = SeriesFolder::create(&options.results, one.description().clone());
+        let made = SeriesFolder::create(&options.results, one.description().clone(), |_| true);
         folder = Some(made.map_err(results_failure)?);
     }
     for (shards, numbers) in work {

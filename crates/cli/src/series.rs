@@ -26,6 +26,7 @@ use slicewise_report::{CaseReport, published_headline, terminal, write_series};
 use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
 use slicewise_sim::Simulator;
 use slicewise_study::{RunSpec, Series, Study, StudyFile};
+use std::cell::RefCell;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -262,7 +263,50 @@ fn series_folder(
         ..SeriesDescription::new(series.name.clone(), version, names.collect())
     };
     let path = named_path(options.out.as_deref(), &series.name);
-    SeriesFolder::create(&path, description).map_err(results_failure)
+    let unread = RefCell::new(Vec::new());
+    let is_kept = |case: &str| {
+        let is_kept = is_of_series(options, series, &path, case);
+        if !is_kept {
+            unread.borrow_mut().push(format!("`{case}`"));
+        }
+        is_kept
+    };
+    let folder = SeriesFolder::create(&path, description, is_kept).map_err(results_failure)?;
+    let unread = unread.into_inner();
+    // A search finds its points again.
+    if !unread.is_empty() && series.refine.is_none() {
+        noteln!(
+            "since the last run into `{}`: gone from the file, or of other inputs until they are run again, and left unread: {}",
+            path.display(),
+            unread.join(", ")
+        );
+    }
+    Ok(folder)
+}
+
+/// Returns true if the folder `case` beside those that are run is of a case that the file has, run as the file says.
+fn is_of_series(options: &RunOptions, series: &Series, path: &Path, case: &str) -> bool {
+    let ways = ["", "-gateway", "-tc", "-dpdk"];
+    let ways = ways
+        .iter()
+        .flat_map(|way| [(*way).to_owned(), format!("{way}-quick")]);
+    let ways: Vec<String> = ways.collect();
+    let mut studies = series.cases.iter();
+    let found = studies.find_map(|study| {
+        let way = case.strip_prefix(&study.name)?;
+        ways.iter().any(|one| one == way).then_some((study, way))
+    });
+    let Some((study, way)) = found else {
+        return false;
+    };
+    let is_simulated = way.is_empty() || way == "-quick";
+    if way != options.suffix() || !is_simulated {
+        return true;
+    }
+    let study = as_asked(options, study.clone());
+    let inputs = study.description(env!("CARGO_PKG_VERSION")).inputs;
+    // One that cannot be read says so where it is judged.
+    ResultsFolder::open(path.join(case)).map_or(true, |there| there.study().inputs == inputs)
 }
 
 /// The report of every case and the page over them; prints what each case came to. [`Exit::Verdict`] where a verdict of

@@ -38,7 +38,7 @@ struct KeyHead {
 }
 
 impl<'a> RunsOfStudy<'a> {
-    /// Find them. All runs of a policy under a scenario have the same inputs, so one of them is read.
+    /// Find them. All runs of a policy under a scenario have the same inputs, so the first that can be read says which.
     pub(crate) fn below(root: &Path, study: &'a StudyDescription) -> Result<Self, ResultsError> {
         let mut cells = Vec::new();
         for policy in &study.policies {
@@ -46,8 +46,8 @@ impl<'a> RunsOfStudy<'a> {
                 let (policy, scenario) = (policy.name.as_str(), scenario.name.as_str());
                 let folder = folder_of(root, policy, scenario);
                 let files = run_files(&folder)?;
-                if let Some(first) = files.first() {
-                    let inputs = inputs_of(first);
+                if !files.is_empty() {
+                    let inputs = files.iter().find_map(|file| inputs_of(file));
                     cells.push(Cell {
                         policy,
                         scenario,

@@ -84,12 +84,16 @@ pub struct SeriesFolder {
 }
 
 impl SeriesFolder {
-    /// Make the folder, or take over that of the same series. Cases that are there and not among these stay known, and so
-    /// do those that were left out.
+    /// Make the folder, or take over that of the same series. Cases that are there and not among these stay known if
+    /// `is_kept`, and so do those that were left out.
     ///
     /// # Errors
     /// Where it holds something else, or cannot be written.
-    pub fn create(path: &Path, mut description: SeriesDescription) -> Result<Self, ResultsError> {
+    pub fn create(
+        path: &Path,
+        mut description: SeriesDescription,
+        is_kept: impl Fn(&str) -> bool,
+    ) -> Result<Self, ResultsError> {
         if path.join("study.json").exists() {
             return Err(ResultsError::NotASeries {
                 path: path.to_owned(),
@@ -104,7 +108,7 @@ impl SeriesFolder {
                     ours: description.name,
                 });
             }
-            let new = |case: &String| !description.cases.contains(case);
+            let new = |case: &String| !description.cases.contains(case) && is_kept(case);
             let others: Vec<String> = earlier.cases.into_iter().filter(new).collect();
             description.cases.extend(others);
             let left_out = earlier.left_out.into_iter();
@@ -215,8 +219,8 @@ mod tests {
     fn a_folder_keeps_the_cases_that_were_run_before() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/series");
-        SeriesFolder::create(&path, described("s", &["s-a", "s-b"])).unwrap();
-        SeriesFolder::create(&path, described("s", &["s-b", "s-c"])).unwrap();
+        SeriesFolder::create(&path, described("s", &["s-x", "s-a", "s-b"]), |_| true).unwrap();
+        SeriesFolder::create(&path, described("s", &["s-b", "s-c"]), |case| case != "s-x").unwrap();
         let opened = SeriesFolder::open(&path).unwrap().unwrap();
         assert_eq!(opened.description().cases, ["s-b", "s-c", "s-a"]);
         assert_eq!(opened.cases().next(), Some(path.join("s-b")));
@@ -237,7 +241,7 @@ mod tests {
                 left_out: left_out.to_vec(),
                 ..described("s", cases)
             };
-            SeriesFolder::create(&path, description).unwrap();
+            SeriesFolder::create(&path, description, |_| true).unwrap();
             let opened = SeriesFolder::open(&path).unwrap().unwrap();
             opened.description().left_out.clone()
         };
@@ -251,7 +255,7 @@ mod tests {
     fn a_description_of_another_schema_or_a_damaged_one_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
-        SeriesFolder::create(&path, described("s", &["s-a"])).unwrap();
+        SeriesFolder::create(&path, described("s", &["s-a"]), |_| true).unwrap();
         let file = path.join(FILE);
         let text = std::fs::read_to_string(&file).unwrap();
         let later = text.replace("\"schema_version\": 1", "\"schema_version\": 2, \"new\": 3");
@@ -272,11 +276,12 @@ mod tests {
     fn what_is_something_else_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("series");
-        SeriesFolder::create(&path, described("one", &[])).unwrap();
-        let refused = SeriesFolder::create(&path, described("other", &[])).unwrap_err();
+        SeriesFolder::create(&path, described("one", &[]), |_| true).unwrap();
+        let refused = SeriesFolder::create(&path, described("other", &[]), |_| true).unwrap_err();
         assert!(refused.is_users_mistake(), "{refused}");
         std::fs::write(folder.path().join("study.json"), "{}").unwrap();
-        let refused = SeriesFolder::create(folder.path(), described("one", &[])).unwrap_err();
+        let refused =
+            SeriesFolder::create(folder.path(), described("one", &[]), |_| true).unwrap_err();
         assert!(refused.is_users_mistake(), "{refused}");
         assert!(!folder.path().join(FILE).exists());
     }
@@ -285,7 +290,7 @@ mod tests {
     fn a_folder_of_a_case_lies_beside_its_description() {
         let folder = tempfile::tempdir().unwrap();
         let cases = described("s", &["../elsewhere", "..", "s-a"]);
-        let series = SeriesFolder::create(&folder.path().join("s"), cases).unwrap();
+        let series = SeriesFolder::create(&folder.path().join("s"), cases, |_| true).unwrap();
         let cases: Vec<PathBuf> = series.cases().collect();
         assert_eq!(cases, [folder.path().join("s/s-a")]);
     }

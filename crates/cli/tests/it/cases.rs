@@ -45,6 +45,42 @@ fn a_run_that_several_cases_have_is_carried_out_once() {
 }
 
 #[test]
+fn cases_that_are_gone_or_have_changed_are_not_taken_for_those_of_the_file() {
+    let sandbox = Sandbox::new();
+    let run = |cases: &str, port: &str, more: &[&str]| {
+        let study = STUDY.replace("port_rate: 10 Mbit/s", port);
+        sandbox.write("cases.yaml", format!("{study}cases: {{{cases}}}\n"));
+        let run = ["run", "cases.yaml", "--out", "out", "--repetitions", "1"];
+        sandbox.succeeded(&[&run[..], more].concat()).1
+    };
+    let named = || {
+        let series = sandbox.read("out/series.json");
+        ["small-a", "small-b", "small-c"].map(|case| series.contains(&format!("\"{case}\"")))
+    };
+    run(
+        "a: {}, b: {margins: {loss: 1 %}}",
+        "port_rate: 10 Mbit/s",
+        &[],
+    );
+    assert_eq!(named(), [true, true, false]);
+    // One that is not run stays, if it is as the file says.
+    run(
+        "a: {}, b: {title: b}, c: {title: c}",
+        "port_rate: 10 Mbit/s",
+        &["--case", "c"],
+    );
+    assert_eq!(named(), [true, true, true]);
+    let notes = run(
+        "b: {title: b}, c: {title: c}",
+        "port_rate: 11 Mbit/s",
+        &["--case", "c", "--replace"],
+    );
+    contains(&notes, "left unread: `small-a`, `small-b`");
+    assert_eq!(named(), [false, false, true]);
+    assert!(sandbox.path("out/small-a/study.json").exists());
+}
+
+#[test]
 fn every_case_has_results_and_a_report_of_its_own_and_a_page_is_over_all() {
     let sandbox = sandbox();
     let output = sandbox.slicewise(&["run", "cases.yaml", "--out", "out"]);
