@@ -98,7 +98,7 @@ fn refuse_other_series<'a>(
     })
 }
 
-/// What was collected from shards, over all cases.
+/// Counts of collected runs, over all cases.
 struct Tally<'a> {
     shards: &'a [PathBuf],
     /// Of each shard: runs taken from it, and runs that were known.

@@ -15,7 +15,7 @@ pub struct Shards {
     shards: Vec<ResultsFolder>,
 }
 
-/// What became of the runs of shards.
+/// Counts of the runs of shards that were taken, known or missing, and faults of records.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// Of each shard: runs that the folder got from it.

@@ -1,4 +1,4 @@
-//! Which runs of a folder are those of a study as it is described.
+//! Runs of a folder whose inputs are those that a study describes.
 
 use crate::checksum::{self, Form};
 use crate::names::RECORD_BYTES;
@@ -141,32 +141,20 @@ fn inputs_of(file: &Path) -> Option<String> {
     Some(head.key.inputs)
 }
 
-/// What a study has that the same study had not before, and the reverse: for people, a clause each.
+/// Names the policies and scenarios that are new in `study`, and those that only `before` has: a clause each, for people.
 pub(crate) fn changes(before: &StudyDescription, study: &StudyDescription) -> Vec<String> {
-    let policies = |study: &StudyDescription| -> Vec<String> {
-        study
-            .policies
-            .iter()
-            .map(|policy| policy.name.clone())
-            .collect()
-    };
-    let scenarios = |study: &StudyDescription| -> Vec<String> {
-        study
-            .scenarios
-            .iter()
-            .map(|scenario| scenario.name.clone())
-            .collect()
-    };
+    let policies =
+        [before, study].map(|of| of.policies.iter().map(|policy| &policy.name).collect());
+    let scenarios =
+        [before, study].map(|of| of.scenarios.iter().map(|scenario| &scenario.name).collect());
     let mut changes = Vec::new();
-    let mut change = |what: &str, names: Vec<String>, others: &[String], then: &str| {
-        for name in names.iter().filter(|name| !others.contains(name)) {
-            changes.push(format!("{what} `{name}` {then}"));
-        }
-    };
-    let (new, gone) = ("is new", "is gone, and its runs stay unread");
-    change("policy", policies(study), &policies(before), new);
-    change("scenario", scenarios(study), &scenarios(before), new);
-    change("policy", policies(before), &policies(study), gone);
-    change("scenario", scenarios(before), &scenarios(study), gone);
+    for (what, [before, after]) in [("policy", policies), ("scenario", scenarios)] {
+        let (before, after): (Vec<&String>, Vec<&String>) = (before, after);
+        let new = after.iter().filter(|name| !before.contains(name));
+        changes.extend(new.map(|name| format!("{what} `{name}` is new")));
+        let gone = before.iter().filter(|name| !after.contains(name));
+        changes
+            .extend(gone.map(|name| format!("{what} `{name}` is gone, and its runs stay unread")));
+    }
     changes
 }

@@ -206,7 +206,7 @@ impl Distributed {
         }
     }
 
-    /// What has a value each, and what is said of those without one.
+    /// Plural noun for the members of the distribution, and a participle for those without a value.
     #[must_use]
     pub const fn members(self) -> (&'static str, &'static str) {
         match self {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Version of this schema; a reader rejects unknown versions.
 pub const SCHEMA_VERSION: u32 = 4;
 
-/// What is wrong with a record whose [`RunKey::inputs`] are not those of the study.
+/// Fault of a record whose [`RunKey::inputs`] differ from those of the study.
 pub const OTHER_INPUTS: &str = "its run had other inputs than the study describes";
 
 /// Identifies the run of a record, which is a pure function of it.

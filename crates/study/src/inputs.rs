@@ -88,7 +88,16 @@ impl Study {
             params,
             reallocation,
             device,
-            ..
+            // Texts, what `params` were made of, and what is judged.
+            title: _,
+            configuration: _,
+            spec: _,
+            policy_map: _,
+            scalability: _,
+            scalability_is_of_device: _,
+            not_judged: _,
+            published_verdict: _,
+            rests_on: _,
         } = policies.get(policy)?;
         write!(
             to,

@@ -1,4 +1,4 @@
-//! What the runs of a study depend on, and what not.
+//! Inputs of runs: settings that they depend on, and settings that they do not.
 
 use crate::support::{STUDY, parse};
 use slicewise_study::Study;

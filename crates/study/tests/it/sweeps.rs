@@ -23,7 +23,7 @@ fn refused(sweep: &str) -> String {
     with(sweep).expect_err("this should be refused")
 }
 
-/// What is said of an axis `a`.
+/// Returns the messages about an axis `a`.
 fn refused_axis(axis: &str) -> String {
     refused(&format!("  axes: {{a: {axis}}}\n"))
 }
@@ -307,7 +307,7 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
     ");
 }
 
-/// What is along the axis of a figure, its title, and each group with the places of its cases.
+/// Horizontal axis of a figure, its title, and each group with the places of its cases.
 type Figure = (PlotX, String, Vec<(String, Vec<String>)>);
 
 /// A figure as all points know it together.
