@@ -56,6 +56,16 @@ pub fn run(line: &str) -> Result<(), String> {
         .ok_or(format!("{line}: {error}"))
 }
 
+/// What a program in a namespace prints.
+fn run_in(namespace: &str, command: &[&str]) -> String {
+    let mut inside = Command::new("ip");
+    let output = inside
+        .args(["netns", "exec", namespace])
+        .args(command)
+        .output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
+}
+
 impl Ends {
     pub fn new(what: &str) -> Option<Self> {
         for program in ["ip", "ethtool", "iperf3"] {
