@@ -31,6 +31,7 @@ mod network_control;
 mod output;
 mod pages;
 mod plan;
+mod python;
 mod refine;
 #[cfg(feature = "controller")]
 mod report_page;
