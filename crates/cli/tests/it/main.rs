@@ -42,6 +42,7 @@ mod seeds;
 mod service;
 mod shards;
 mod slice;
+mod slurm;
 mod support;
 mod sweeps;
 #[cfg(feature = "controller")]
