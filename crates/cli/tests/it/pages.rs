@@ -132,8 +132,10 @@ fn table(
         }
         owned(shown)
     } else {
-        if ran.insert(spec.command.clone()) {
-            folder.run(&spec.command)?;
+        for command in spec.command.split("; ") {
+            if ran.insert(command.to_owned()) {
+                folder.run(command)?;
+            }
         }
         spec.filled(shown, &folder.sandbox.path("results"))?
     };
@@ -292,19 +294,21 @@ $ slicewise plan plans/three-kinds.yaml
 ...
 ```
 
-<!-- figures: slicewise run studies/voice-and-bulk.yaml --repetitions 2
-each slice=voice span=steady quantity=loss_ratio scenario=storm as=%
-rows policy=fifo | policy=priority
+<!-- figures: slicewise plan plans/three-kinds.yaml; slicewise run studies/voice-and-bulk.yaml --repetitions 2
+each study=voice-and-bulk slice=voice span=steady quantity=loss_ratio scenario=storm as=%
+rows policy=fifo | policy=priority | policy=fifo / policy=priority
 columns - | value=mean | -
 -->
 | policy | lost | published |
 |---|---|---|
 | FIFO | | much |
 | priority | 0 % | none |
+| both | | |
 ";
     let folder = Folder::new(false);
     let made = regenerated(page, &folder).unwrap();
     contains(&made, "| FIFO | 17.5 % | much |\n| priority | 0 % | none |");
+    contains(&made, "| both | 17.5 % / 0 % |  |");
     assert_eq!(regenerated(&made, &folder).unwrap(), made);
     let altered = made
         .replace("17.5 %", "17.6 %")

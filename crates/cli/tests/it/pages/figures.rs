@@ -10,9 +10,11 @@
 //!
 //! Each row and column of the table has keys, `*` for none, or `-` where it is written by hand. Together with those of
 //! `each` they select a row of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases
-//! (`case`), by values of columns; a key without value selects nothing. `value` names the column with the figure
-//! (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind that adds half of the 95 % interval.
-//! `take` is `sum`, `mean`, `least` or `most` of several rows, and `per` a column whose `take` it is divided by.
+//! (`case`), by values of columns; a key without value selects nothing. Keys of several figures stand between ` / `, as
+//! these figures do in their cell. Several commands stand between `; `; `study` is then whose results a figure is from (by
+//! default those of the first). `value` names the column with the figure (`mean`), and `as` its unit and number of
+//! significant digits (`ms:3`); `±` behind that adds half of the 95 % interval. `take` is `sum`, `mean`, `least` or `most`
+//! of several rows, and `per` a column whose `take` it is divided by.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -22,11 +24,11 @@ type Keys = BTreeMap<String, String>;
 
 /// Cells of a table.
 pub struct Spec {
-    /// Command that makes the results.
+    /// Commands that make the results, with `; ` between them.
     pub command: String,
     each: Keys,
-    rows: Vec<Option<Keys>>,
-    columns: Vec<Option<Keys>>,
+    rows: Vec<Option<Vec<Keys>>>,
+    columns: Vec<Option<Vec<Keys>>>,
     /// Hash of the figures, of a table by hand.
     pub seal: String,
 }
@@ -42,11 +44,15 @@ fn keys(text: &str) -> Result<Keys, String> {
     words.map(pair).collect()
 }
 
-fn parts(text: &str) -> Result<Vec<Option<Keys>>, String> {
+fn parts(text: &str) -> Result<Vec<Option<Vec<Keys>>>, String> {
     let part = |part: &str| match part.trim() {
         "-" => Ok(None),
-        "*" => Ok(Some(Keys::new())),
-        part => keys(part).map(Some),
+        "*" => Ok(Some(vec![Keys::new()])),
+        part => part
+            .split(" / ")
+            .map(keys)
+            .collect::<Result<_, _>>()
+            .map(Some),
     };
     text.split('|').map(part).collect()
 }
@@ -84,9 +90,13 @@ impl Spec {
             .and_then(|path| Path::new(path).file_stem())
             .ok_or("the command names no study")?;
         let study = study.to_str().unwrap();
-        self.cells(table, |keys, _| {
-            let named = format!("{keys:?}");
-            figure(keys, study, results).map_err(|what| format!("{named}: {what}"))
+        self.cells(table, |figures, _| {
+            let text = |keys: Keys| {
+                let named = format!("{keys:?}");
+                figure(keys, study, results).map_err(|what| format!("{named}: {what}"))
+            };
+            let texts: Vec<String> = figures.into_iter().map(text).collect::<Result<_, _>>()?;
+            Ok(texts.join(" / "))
         })
     }
 
@@ -102,11 +112,11 @@ impl Spec {
         Ok(hash[..4].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Replaces each cell that is a figure, by its keys and its text.
+    /// Replaces each cell with figures, by the keys of each and by its text.
     fn cells(
         &self,
         table: &[&str],
-        mut replace: impl FnMut(Keys, &str) -> Result<String, String>,
+        mut replace: impl FnMut(Vec<Keys>, &str) -> Result<String, String>,
     ) -> Result<Vec<String>, String> {
         if table.len() != self.rows.len() + 2 {
             let there = table.len().saturating_sub(2);
@@ -129,10 +139,15 @@ impl Spec {
             }
             for (cell, column) in cells.iter_mut().zip(&self.columns) {
                 if let (Some(row), Some(column)) = (row, column) {
-                    let mut keys = self.each.clone();
-                    keys.extend(row.clone());
-                    keys.extend(column.clone());
-                    *cell = replace(keys, cell)?;
+                    let figure = |(row, column): (&Keys, &Keys)| {
+                        let keys = self.each.iter().chain(row).chain(column);
+                        keys.map(|(key, value)| (key.clone(), value.clone()))
+                            .collect()
+                    };
+                    let pairs = row
+                        .iter()
+                        .flat_map(|row| column.iter().map(move |column| (row, column)));
+                    *cell = replace(pairs.map(figure).collect(), cell)?;
                 }
             }
             filled.push(format!("| {} |", cells.join(" | ")));
@@ -153,7 +168,8 @@ fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String>
     );
     keys.retain(|_, value| !value.is_empty());
     let per = keys.remove("per");
-    let mut folder = results.join(study);
+    let study = keys.remove("study").unwrap_or_else(|| study.to_owned());
+    let mut folder = results.join(&study);
     if let Some(case) = keys.remove("case") {
         folder.push(format!("{study}-{case}"));
     }
@@ -227,6 +243,7 @@ fn written(value: f64, half: Option<f64>, format: &str) -> Result<String, String
         "n" => (1.0, ""),
         "us" => (1e3, ""),
         "ms" => (1e6, ""),
+        "ms2" => (1e12, ""),
         "s" => (1e9, ""),
         "Mbit/s" => (1e6, ""),
         "Gbit/s" => (1e9, ""),
