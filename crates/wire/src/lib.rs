@@ -9,6 +9,7 @@
 mod ethertype;
 mod headers;
 mod parse;
+mod write;
 
 pub use ethertype::EtherType;
 pub use headers::{Ecn, Headers, IpVersion, TrafficClass};
@@ -18,3 +19,4 @@ pub use parse::{
     PROTOCOL_SCTP, PROTOCOL_TCP, PROTOCOL_UDP, ParseEnd, ParsedFrame, TcpFlags, TcpHeader, Tunnel,
     parse_frame, parse_innermost,
 };
+pub use write::{put_checksum, put_gtp_u, put_ip, put_udp};
