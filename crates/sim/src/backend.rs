@@ -376,11 +376,13 @@ impl Simulator {
             let source = self.sources.sequence(&sends, &study.hosts, seed)?;
             let source = source.ok_or(RunError::UnknownRun(*run))?;
             let headers = Headers::from(&params.headers);
+            let tunnel = params.headers.tunnel;
             flows.push(FlowParams {
                 id,
                 sender: hosts.sender(params.host.as_deref())?,
                 receiver: hosts.receiver,
                 headers,
+                outer: tunnel.map(|_| Headers::from(&params.headers.outermost())),
                 source,
             });
         }

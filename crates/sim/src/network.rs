@@ -486,7 +486,9 @@ fn offer<F: Forwarding, O: Observer>(
     let remarked;
     let mut headers = &flow.headers;
     let classifier = forwarding.pipeline().classifier();
-    let class = if frame.traffic_class.dscp() == headers.dscp {
+    // In a tunnel devices remark the outer packet, and the classifier looks at the inner one.
+    let is_as_sent = frame.traffic_class.dscp() == headers.dscp || headers.teid.is_some();
+    let class = if is_as_sent {
         classes.of(number_of_flow, classifier, headers)
     } else {
         // A device before this one remarked it.

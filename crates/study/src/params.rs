@@ -14,7 +14,7 @@ pub use slicewise_traffic::impairments::{
 };
 pub use slicewise_traffic::scenario::{
     CRYSTAL_PPB, HostTiming, MAX_SLOWNESS_PPB, OnOffParams, PacketSize, PatternParams, Periods,
-    SizesParams, SourceHeaders, SourceParams, WeightedSize,
+    SizesParams, SourceHeaders, SourceParams, TunnelParams, WeightedSize,
 };
 pub use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
 use slicewise_units::{BitRate, ByteCount, Duration};

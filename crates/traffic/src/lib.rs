@@ -36,7 +36,7 @@ pub use random::Random;
 pub use replay::{MAX_PACKETS, Recorded, Replay, ReplayError, Timeline};
 pub use scenario::{
     HostTiming, OnOffParams, PacketSize, PatternParams, Periods, SizesParams, SourceHeaders,
-    SourceParams, WeightedSize,
+    SourceParams, TunnelParams, WeightedSize,
 };
 pub use sizes::{Mix, Sizes};
 pub use source::{Departure, Pattern, Source};

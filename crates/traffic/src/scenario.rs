@@ -4,8 +4,9 @@
 
 use slicewise_units::{Accounting, BitRate, Duration, FrameLengths};
 pub use slicewise_wire::Ecn;
-use slicewise_wire::{Headers, IpVersion};
-use std::net::IpAddr;
+use slicewise_wire::{GTP_U_PORT, Headers, IpVersion, PROTOCOL_UDP};
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// Parts per billion in a whole.
@@ -245,6 +246,24 @@ pub struct SourceHeaders {
     pub dscp: u8,
     /// Explicit congestion notification.
     pub ecn: Ecn,
+    /// The GTP-U tunnel around its packets, whose fields above are those of the inner packet.
+    pub tunnel: Option<TunnelParams>,
+}
+
+/// A GTP-U tunnel over IPv4 (3GPP TS 29.281).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TunnelParams {
+    /// Tunnel endpoint identifier.
+    pub teid: NonZeroU32,
+    /// Source address of the outer packet.
+    pub source: Ipv4Addr,
+    /// Destination address of the outer packet.
+    pub destination: Ipv4Addr,
+}
+
+impl TunnelParams {
+    /// Bytes around a packet: headers of IPv4, UDP and GTP-U without optional fields.
+    pub const BYTES: u32 = 20 + 8 + 8;
 }
 
 impl SourceHeaders {
@@ -254,10 +273,26 @@ impl SourceHeaders {
         14 + 4 * (u8::from(self.vlan.is_some()) + u8::from(self.inner_vlan.is_some()))
     }
 
-    /// Bytes of the IP header (RFC 791, RFC 8200; no options or extensions).
+    /// Bytes from the first IP header to the transport header (RFC 791, RFC 8200; no options or extensions), with those of
+    /// a tunnel.
     #[must_use]
     pub fn ip_bytes(&self) -> u32 {
-        if self.source.is_ipv4() { 20 } else { 40 }
+        let own = if self.source.is_ipv4() { 20 } else { 40 };
+        own + self.tunnel.map_or(0, |_| TunnelParams::BYTES)
+    }
+
+    /// Headers of the outermost packet, with the same tags and traffic class.
+    #[must_use]
+    pub fn outermost(&self) -> Self {
+        self.tunnel.map_or(*self, |tunnel| Self {
+            source: tunnel.source.into(),
+            destination: tunnel.destination.into(),
+            protocol: PROTOCOL_UDP,
+            source_port: GTP_U_PORT,
+            destination_port: GTP_U_PORT,
+            tunnel: None,
+            ..*self
+        })
     }
 
     /// Bytes of the transport header: 20 for TCP, 8 for UDP and ICMP, 12 for SCTP, else none.
@@ -302,6 +337,7 @@ impl From<&SourceHeaders> for Headers {
             source_port: source.source_port,
             destination_port: source.destination_port,
             l3_offset: source.l3_offset(),
+            teid: source.tunnel.map(|tunnel| tunnel.teid),
             ..Self::EMPTY
         }
     }

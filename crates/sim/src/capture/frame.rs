@@ -1,7 +1,15 @@
 //! Packets of the simulator as the bytes of real frames.
 
 use crate::packet::Packet;
-use slicewise_wire::{Headers, IpVersion};
+use slicewise_traffic::TunnelParams;
+use slicewise_wire::{
+    ETHERTYPE_IPV4, ETHERTYPE_IPV6, Headers, IpVersion, PROTOCOL_ICMP as ICMP,
+    PROTOCOL_ICMPV6 as ICMPV6, PROTOCOL_SCTP as SCTP, PROTOCOL_TCP as TCP, PROTOCOL_UDP as UDP,
+    put_checksum, put_gtp_u, put_ip, put_udp,
+};
+
+/// Time to live of a packet in a tunnel, which devices do not change.
+const INNER_TTL: u8 = 64;
 
 /// Where a frame is seen: what routers change on its way.
 #[derive(Debug, Clone, Copy)]
@@ -13,38 +21,43 @@ pub(super) struct Vantage {
 }
 
 /// Write the first bytes of `packet` as seen from `vantage`: all headers, followed by zeros up to
-/// the end of the frame or `snap_bytes`, whichever comes first.
+/// the end of the frame or `snap_bytes`, whichever comes first. In a tunnel `outer` has the headers of the packet around it.
 ///
 /// The payload begins as iperf3's datagrams do (`iperf_udp_send`, without
 /// `--udp-counters-64bit`): seconds and microseconds when it was sent, then its number, counted
 /// from 1, each 32 bits in network order. `epoch_ns` is when the run starts.
 pub(super) fn write_frame(
     frame: &mut Vec<u8>,
-    headers: &Headers,
+    (headers, outer): (&Headers, Option<&Headers>),
     packet: &Packet,
     vantage: &Vantage,
     epoch_ns: u64,
     snap_bytes: u32,
 ) {
     frame.clear();
-    write_ethernet(frame, headers, vantage);
-    let transport = transport_bytes(headers.protocol);
-    let ip = match headers.ip_version {
+    // What devices wrote is in the outermost header.
+    let seen = Headers {
+        dscp: packet.traffic_class.dscp(),
+        ecn: packet.traffic_class.ecn(),
+        ..*outer.unwrap_or(headers)
+    };
+    write_ethernet(frame, &seen, vantage);
+    let mut ip_bytes = packet.l2_bytes.saturating_sub(headers.l3_offset.into());
+    let identification = low_half(number(packet));
+    put_ip(frame, &seen, vantage.ttl, identification, ip_bytes);
+    if let Some(teid) = headers.teid.filter(|_| outer.is_some()) {
+        put_udp(frame, &seen, ip_bytes.saturating_sub(20));
+        ip_bytes = ip_bytes.saturating_sub(TunnelParams::BYTES);
+        put_gtp_u(frame, teid, ip_bytes);
+        put_ip(frame, headers, INNER_TTL, identification, ip_bytes);
+    }
+    let behind_ip = ip_bytes.saturating_sub(match headers.ip_version {
         IpVersion::V6 => 40,
         _ => 20,
-    };
-    let l3_bytes = packet.l2_bytes.saturating_sub(headers.l3_offset.into());
-    let behind_ip = l3_bytes.saturating_sub(ip);
-    let traffic_class = packet.traffic_class.octet();
-    match headers.ip_version {
-        IpVersion::V4 => write_ipv4(frame, headers, packet, l3_bytes, traffic_class, vantage.ttl),
-        IpVersion::V6 => write_ipv6(frame, headers, behind_ip, traffic_class, vantage.ttl),
-        // No source of a study sends such frames.
-        IpVersion::None => {}
-    }
+    });
     let transport_at = frame.len();
     write_transport(frame, headers, packet, behind_ip);
-    let payload_bytes = behind_ip.saturating_sub(transport);
+    let payload_bytes = behind_ip.saturating_sub(transport_bytes(headers.protocol));
     let numbered = payload_start(packet, epoch_ns);
     let payload = usize::try_from(payload_bytes).unwrap_or(usize::MAX);
     frame.extend_from_slice(numbered.get(..payload).unwrap_or(&numbered));
@@ -92,52 +105,13 @@ fn write_ethernet(frame: &mut Vec<u8>, headers: &Headers, vantage: &Vantage) {
     );
 }
 
-fn write_ipv4(
-    frame: &mut Vec<u8>,
-    headers: &Headers,
-    packet: &Packet,
-    l3_bytes: u32,
-    traffic_class: u8,
-    ttl: u8,
-) {
-    let start = frame.len();
-    frame.extend_from_slice(&[0x45, traffic_class]);
-    put_u16(frame, u16::try_from(l3_bytes).unwrap_or(u16::MAX));
-    // May be fragmented, so the identification means something (RFC 6864).
-    put_u16(frame, low_half(number(packet)));
-    put_u16(frame, 0);
-    frame.extend_from_slice(&[ttl, headers.protocol, 0, 0]);
-    frame.extend_from_slice(&ipv4_address(headers.source));
-    frame.extend_from_slice(&ipv4_address(headers.destination));
-    let header = frame.get(start..).unwrap_or_default();
-    let checksum = !folded(sum(header));
-    put_at(frame, start + 10, checksum);
-}
-
-fn write_ipv6(
-    frame: &mut Vec<u8>,
-    headers: &Headers,
-    behind_ip: u32,
-    traffic_class: u8,
-    hop_limit: u8,
-) {
-    put_u32(frame, 6 << 28 | u32::from(traffic_class) << 20);
-    put_u16(frame, u16::try_from(behind_ip).unwrap_or(u16::MAX));
-    frame.extend_from_slice(&[headers.protocol, hop_limit]);
-    frame.extend_from_slice(&headers.source.to_be_bytes());
-    frame.extend_from_slice(&headers.destination.to_be_bytes());
-}
-
 fn write_transport(frame: &mut Vec<u8>, headers: &Headers, packet: &Packet, behind_ip: u32) {
-    if headers.has_ports {
+    if headers.has_ports && headers.protocol != UDP {
         put_u16(frame, headers.source_port);
         put_u16(frame, headers.destination_port);
     }
     match headers.protocol {
-        UDP => {
-            put_u16(frame, u16::try_from(behind_ip).unwrap_or(u16::MAX));
-            put_u16(frame, 0);
-        }
+        UDP => put_udp(frame, headers, behind_ip),
         TCP => {
             let payload = behind_ip.saturating_sub(transport_bytes(TCP));
             let (sequence, _) = split(packet.sequence.wrapping_mul(payload.into()));
@@ -155,28 +129,6 @@ fn write_transport(frame: &mut Vec<u8>, headers: &Headers, packet: &Packet, behi
         }
         _ => {}
     }
-}
-
-/// The checksum of what follows the IP header; everything after the bytes in `frame` is zero.
-fn put_checksum(frame: &mut [u8], headers: &Headers, transport_at: usize, behind_ip: u32) {
-    let place = match headers.protocol {
-        UDP => 6,
-        TCP => 16,
-        ICMP | ICMPV6 => 2,
-        _ => return,
-    };
-    let mut total = sum(frame.get(transport_at..).unwrap_or_default());
-    if headers.protocol != ICMP {
-        // The pseudo header (RFC 768, RFC 9293, RFC 8200 section 8.1).
-        total += sum(&headers.source.to_be_bytes()) + sum(&headers.destination.to_be_bytes());
-        total += u64::from(behind_ip) + u64::from(headers.protocol);
-    }
-    let checksum = match !folded(total) {
-        // Zero would say that there is none.
-        0 if headers.protocol == UDP => u16::MAX,
-        checksum => checksum,
-    };
-    put_at(frame, transport_at + place, checksum);
 }
 
 /// Returns the first bytes of the payload, which distinguish the packets of a flow.
@@ -210,29 +162,6 @@ const fn low_half(value: u32) -> u16 {
     u16::from_be_bytes([high, low])
 }
 
-/// IPv4 addresses lie in the low 32 bits.
-fn ipv4_address(address: u128) -> [u8; 4] {
-    let [.., a, b, c, d] = address.to_be_bytes();
-    [a, b, c, d]
-}
-
-/// Sum of 16-bit words, the last one filled up with zero (RFC 1071).
-fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks(2).map(|pair| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [high] => u64::from(high) << 8,
-        _ => 0,
-    });
-    words.sum()
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    u16::try_from(sum).unwrap_or(u16::MAX)
-}
-
 fn put_u16(frame: &mut Vec<u8>, value: u16) {
     frame.extend_from_slice(&value.to_be_bytes());
 }
@@ -241,28 +170,16 @@ fn put_u32(frame: &mut Vec<u8>, value: u32) {
     frame.extend_from_slice(&value.to_be_bytes());
 }
 
-fn put_at(frame: &mut [u8], place: usize, value: u16) {
-    if let Some(bytes) = frame.get_mut(place..place + 2) {
-        bytes.copy_from_slice(&value.to_be_bytes());
-    }
-}
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMPV6: u8 = 58;
-const SCTP: u8 = 132;
 /// 802.1Q, and 802.1ad for the outer one of two.
 const TAG: u16 = 0x8100;
 const TAG_OUTER: u16 = 0x88a8;
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use slicewise_units::Instant;
-    use slicewise_wire::TrafficClass;
+    use slicewise_wire::{LinkType, ParseEnd, TrafficClass, parse_frame};
+    use std::num::NonZeroU32;
 
     const VANTAGE: Vantage = Vantage {
         source_mac: [2, 0, 0, 0, 0, 1],
@@ -271,6 +188,15 @@ mod tests {
     };
 
     fn frame(headers: &Headers, l2_bytes: u32, snap_bytes: u32) -> Vec<u8> {
+        frame_within(headers, None, l2_bytes, snap_bytes)
+    }
+
+    fn frame_within(
+        headers: &Headers,
+        outer: Option<&Headers>,
+        l2_bytes: u32,
+        snap_bytes: u32,
+    ) -> Vec<u8> {
         let packet = Packet {
             sent_at: Instant::from_nanos(3_000_007_999),
             queued_at: Instant::from_nanos(3_000_007_999),
@@ -283,7 +209,7 @@ mod tests {
         let mut frame = vec![9; 5];
         write_frame(
             &mut frame,
-            headers,
+            (headers, outer),
             &packet,
             &VANTAGE,
             1_000_000_000,
@@ -320,7 +246,6 @@ mod tests {
             hex(&frame[42..]),
             "0000000400000007000100020000".to_owned() + "00000000"
         );
-        assert_eq!(folded(sum(&frame[14..34])), 0xffff);
     }
 
     #[test]
@@ -351,6 +276,28 @@ mod tests {
             hex(&frame[..24]),
             "02000000000202000000000188a8006481000007080045b8"
         );
+    }
+
+    #[test]
+    fn a_packet_in_a_tunnel_is_read_back_with_its_teid_and_only_the_outer_one_is_remarked() {
+        let inner = Headers {
+            dscp: 10,
+            teid: NonZeroU32::new(0x0102_0304),
+            ..udp()
+        };
+        let outer = Headers {
+            source: 0xc000_0201,
+            destination: 0xc000_0202,
+            source_port: 2152,
+            destination_port: 2152,
+            teid: None,
+            ..udp()
+        };
+        let frame = frame_within(&inner, Some(&outer), 1000, 2000);
+        insta::assert_snapshot!(hex(&frame[14..50]), @"45b803da000200004011f255c0000201c00002020868086803c6000030ff03b601020304");
+        let parsed = parse_frame(LinkType::ETHERNET, &frame, 1000);
+        assert_eq!((parsed.headers, parsed.end), (inner, ParseEnd::Complete));
+        assert_eq!(hex(&frame[78..90]), "000000040000000700010002");
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub struct CaptureParams {
 /// left alone.
 #[derive(Debug)]
 pub struct CaptureObserver {
-    /// By index of the flow.
-    headers: Vec<Headers>,
+    /// By index of the flow: its headers, and in a tunnel those around them.
+    headers: Vec<(Headers, Option<Headers>)>,
     sent: CaptureFile,
     received: CaptureFile,
     /// The frame being written.
@@ -96,7 +96,10 @@ impl CaptureObserver {
         let received = CaptureFile::create(received, "receiver", AT_RECEIVER, params)
             .inspect_err(|_| sent.remove())?;
         Ok(Self {
-            headers: flows.iter().map(|flow| flow.headers).collect(),
+            headers: flows
+                .iter()
+                .map(|flow| (flow.headers, flow.outer))
+                .collect(),
             sent,
             received,
             frame: Vec::new(),
@@ -122,7 +125,7 @@ impl CaptureObserver {
 
     #[inline]
     fn write(&mut self, packet: &Packet, at: Instant, end: fn(&mut Self) -> &mut CaptureFile) {
-        let Some(headers) = self.headers.get(usize::from(packet.flow)).copied() else {
+        let Some((headers, outer)) = self.headers.get(usize::from(packet.flow)).copied() else {
             debug_assert!(false, "a packet of no flow");
             return;
         };
@@ -134,7 +137,7 @@ impl CaptureObserver {
         let file = end(self);
         write_frame(
             &mut frame,
-            &headers,
+            (&headers, outer.as_ref()),
             packet,
             &file.vantage,
             EPOCH_NS,

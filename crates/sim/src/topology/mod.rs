@@ -48,6 +48,8 @@ pub struct FlowParams {
     pub receiver: Node,
     /// Header fields of its packets.
     pub headers: Headers,
+    /// Those of the packet around them, where they are in a tunnel.
+    pub outer: Option<Headers>,
     /// When they leave, and their bytes without FCS.
     pub source: Source,
 }

@@ -182,6 +182,24 @@ fn frames_are_followed_into_the_class_of_their_new_code_point() {
     assert_eq!(why, "not every device on its path gives it a guarantee");
 }
 
+/// Devices mark the outer packet, and classify by the inner one.
+#[test]
+fn in_a_tunnel_frames_stay_in_the_class_of_their_own_code_point() {
+    let inside = REMARKED.replace("headers: {dscp: ef,", "headers: {teid: 7, dscp: ef,");
+    let (study, records) = case(&inside);
+    let why = bound(&study, &records).unwrap_err();
+    assert_eq!(why, "not every device on its path gives it a guarantee");
+    // A device that drops what is in the class tells where frames are.
+    let dropped = |dscp: &str| {
+        let second =
+            format!("match: {{dscp: {dscp}}}, police: {{rate: 8 kbit/s, burst: 1600 B}}, ");
+        let (_, records) = case(&inside.replace("match: {dscp: cs5}, ", &second));
+        records[0].slices[0].whole.lost_frames
+    };
+    assert_eq!(dropped("cs5"), 0);
+    assert!(dropped("ef") > 100);
+}
+
 /// On the last device it does not matter what frames are marked as.
 #[test]
 fn where_a_policer_marks_some_frames_nothing_is_stated_of_the_next_device() {

@@ -211,7 +211,10 @@ impl Progress {
 
     /// It gets the code point that a class gives its frames.
     fn remark(&mut self, class: &ClassParams) {
-        self.headers.dscp = class.set_dscp.unwrap_or(self.headers.dscp);
+        // In a tunnel that of the outer packet, which classifiers do not look at.
+        if self.headers.tunnel.is_none() {
+            self.headers.dscp = class.set_dscp.unwrap_or(self.headers.dscp);
+        }
         let police = class.police.as_ref();
         let actions = police.map(|p| [&p.conform, &p.exceed, &p.violate]);
         let mut actions = actions.into_iter().flatten();

@@ -131,7 +131,7 @@ impl Checker<'_> {
 }
 
 /// The slice and the headers of everything that a scenario sends.
-fn headers(scenario: &ScenarioParams) -> impl Iterator<Item = (usize, &SourceHeaders)> {
+pub(super) fn headers(scenario: &ScenarioParams) -> impl Iterator<Item = (usize, &SourceHeaders)> {
     let sources = scenario.sources.iter().map(|s| (s.slice, &s.headers));
     let applications = scenario.applications.iter();
     sources.chain(applications.map(|s| (s.slice, &s.headers)))

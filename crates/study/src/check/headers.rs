@@ -2,15 +2,16 @@
 
 use super::Checker;
 use super::matching::MAX_VLAN;
-use crate::params::SourceHeaders;
+use crate::params::{SourceHeaders, TunnelParams};
 use crate::spec::{At, Dscp, Protocol, Scalar, narrowed};
 use crate::{problem, settings};
 use slicewise_traffic::scenario::Ecn;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 
 /// Addresses reserved for documentation (RFC 5737), for studies whose classes do not look at them.
-const DEFAULT_SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const DEFAULT_DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
+const DEFAULT_SOURCE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const DEFAULT_DESTINATION: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The first ephemeral port (RFC 6335).
 const EPHEMERAL: u16 = 49_152;
 /// The port of iperf3.
@@ -57,6 +58,22 @@ narrowed! {
         id if id > MAX_VLAN => Err(format!("a VLAN id may be at most {MAX_VLAN}")),
         id => Ok(id),
     };
+    /// A tunnel endpoint identifier.
+    #[derive(Copy)]
+    Teid(u32) as "Number": |text| match u32::from_text(text)? {
+        0 => Err("TEID 0 is not used by user packets: the smallest is 1".to_owned()),
+        teid => Ok(teid),
+    };
+}
+
+settings! {
+    /// The ends of a GTP-U tunnel: the outer packet goes from one to the other, over IPv4.
+    struct TunnelSpec as "TunnelSpec" {
+        /// Source address of the outer packet. Default 192.0.2.1.
+        source: Option<At<IpAddr>>,
+        /// Destination address of the outer packet. Default 198.51.100.1.
+        destination: Option<At<IpAddr>>,
+    }
 }
 
 settings! {
@@ -81,6 +98,11 @@ settings! {
         /// Explicit congestion notification: queues with `ecn: yes` mark packets that are `ect0` or `ect1`
         /// instead of dropping them. Default not_ect. Simulated studies only.
         ecn: Option<Ecn>,
+        /// Tunnel endpoint identifier: packets are in a GTP-U tunnel, and the fields above are those of the inner packet; the
+        /// outer one has the same tags, code point and congestion notification. Default: no tunnel.
+        teid: Option<At<Teid>>,
+        /// The ends of that tunnel.
+        tunnel: TunnelSpec,
     }
 }
 
@@ -99,8 +121,8 @@ impl Checker<'_> {
         }
         let source_at = own.source.as_ref().or(slice.source.as_ref());
         let destination_at = own.destination.as_ref().or(slice.destination.as_ref());
-        let source = source_at.map_or(DEFAULT_SOURCE, |at| at.value);
-        let destination = destination_at.map_or(DEFAULT_DESTINATION, |at| at.value);
+        let source = source_at.map_or(DEFAULT_SOURCE.into(), |at| at.value);
+        let destination = destination_at.map_or(DEFAULT_DESTINATION.into(), |at| at.value);
         if source.is_ipv4() != destination.is_ipv4()
             && let Some(at) = destination_at.or(source_at)
         {
@@ -120,6 +142,7 @@ impl Checker<'_> {
             destination_port: destination_port.unwrap_or(defaults.destination_port),
             dscp: own.dscp.or(slice.dscp).map_or(0, |dscp| dscp.0),
             ecn: own.ecn.or(slice.ecn).unwrap_or(Ecn::NotEct),
+            tunnel: self.tunnel(own, slice),
         };
         if headers.has_ports() {
             return headers;
@@ -129,5 +152,36 @@ impl Checker<'_> {
             destination_port: 0,
             ..headers
         }
+    }
+
+    /// The tunnel around the packets, if they are in one.
+    fn tunnel(&mut self, own: &HeadersSpec, slice: &HeadersSpec) -> Option<TunnelParams> {
+        let teid = own.teid.as_ref().or(slice.teid.as_ref());
+        let mut end = |own: &Option<At<IpAddr>>, slice: &Option<At<IpAddr>>, default| {
+            let Some(written) = own.as_ref().or(slice.as_ref()) else {
+                return default;
+            };
+            if teid.is_none() {
+                problem!(self.problems, written.span => "a tunnel without a TEID: its packets are told by it";
+                    "set `teid` too, in these `headers`, or leave `tunnel` out");
+            }
+            let IpAddr::V4(address) = written.value else {
+                problem!(self.problems, written.span => "tunnels go over IPv4, and {} is an address of IPv6",
+                    written.value; "write an address such as 192.0.2.1; the packets inside may be of IPv6");
+                return default;
+            };
+            address
+        };
+        let source = end(&own.tunnel.source, &slice.tunnel.source, DEFAULT_SOURCE);
+        let destination = end(
+            &own.tunnel.destination,
+            &slice.tunnel.destination,
+            DEFAULT_DESTINATION,
+        );
+        Some(TunnelParams {
+            teid: NonZeroU32::new(teid?.value.0)?,
+            source,
+            destination,
+        })
     }
 }

@@ -399,6 +399,7 @@ impl<'a> Checker<'a> {
         let sending = (&*populations, &*scenarios);
         self.check_populations(spec, &network.dut, sending, &mut policies);
         self.warn_of_delays(spec, &path, &policies);
+        self.check_tunnels(spec, &network, &policies, &scenarios);
         self.check_pipes(spec, &slices, &scenarios, &policies);
         self.check_credits(&slices, &scenarios, &policies);
         self.check_roles(spec, &slices, &populations, &scenarios);

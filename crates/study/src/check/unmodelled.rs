@@ -1,11 +1,16 @@
-//! Features that a study may ask for and the simulator does not model yet: warned of, and stated in the report.
+//! Features that a study may ask for and the simulator does not model yet: warned of, and stated in the report; tunnels
+//! at devices that do not look into them are refused.
 
+use super::dpdk::headers;
 use super::headers::TCP;
 use super::policies::classes_of;
-use super::traffic::SourceSpec;
+use super::traffic::{Network, SourceSpec};
 use super::{Checker, StudySpec};
 use crate::file::{Node, Placed, Span};
+use crate::params::{DutModel, ScenarioParams};
+use crate::problem;
 use crate::spec::Scalar;
+use crate::study::StudyPolicy;
 use slicewise_model::PolicyParams;
 use slicewise_traffic::scenario::Ecn;
 
@@ -56,6 +61,28 @@ impl Limit {
 }
 
 impl Checker<'_> {
+    /// Packets in tunnels meet no model of a device that would classify them by the outer packet.
+    pub(super) fn check_tunnels(
+        &mut self,
+        spec: &StudySpec,
+        network: &Network,
+        policies: &[StudyPolicy],
+        scenarios: &[ScenarioParams],
+    ) {
+        let of_path = network.path.iter().map(|(_, device)| device);
+        let of_policies = policies.iter().filter_map(|policy| policy.device.as_ref());
+        let mut devices = of_path.chain(of_policies).chain([&network.dut]);
+        let mut sent = scenarios.iter().flat_map(headers);
+        if devices.any(|device| matches!(device.model, DutModel::Isr4221 | DutModel::QosSched(_)))
+            && let Some((slice, _)) = sent.find(|(_, headers)| headers.tunnel.is_some())
+            && let Some((name, _)) = spec.slices.iter().nth(slice)
+        {
+            problem!(self.problems, name.span => "packets of slice `{}` are in a tunnel (`headers: {{teid: ..}}`), and the models \
+                `isr4221` and `qos_sched` are of devices that look at the outer packet", name.value;
+                "give `dut: {{model: port}}`, `switch` or `gateway`, which look into tunnels, or leave `teid` out");
+        }
+    }
+
     /// Warn of settings that a simulation does not heed; `policies` are all that run on some device. Returns a statement of
     /// each kind.
     pub(super) fn unmodelled<'a>(

@@ -305,6 +305,7 @@ impl Candidate {
             destination_port: self.destination_port.unwrap_or(5_201),
             dscp: self.dscp.unwrap_or(0),
             ecn: Ecn::NotEct,
+            tunnel: None,
         }
     }
 

@@ -42,4 +42,5 @@ mod support;
 mod sweeps;
 mod switch;
 mod timelines;
+mod tunnels;
 mod unmodelled;

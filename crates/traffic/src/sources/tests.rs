@@ -40,6 +40,7 @@ fn params(pattern: PatternParams) -> SourceParams {
             destination_port: 5201,
             dscp: 46,
             ecn: Ecn::NotEct,
+            tunnel: None,
         },
         largest: PacketSize {
             payload_bytes: 1250,

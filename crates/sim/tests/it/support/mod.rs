@@ -223,6 +223,7 @@ pub fn flow(slice: u16, [sender, receiver]: [Node; 2], source: Source) -> FlowPa
         sender,
         receiver,
         headers: headers(10 * (slice + 1)),
+        outer: None,
         source,
     }
 }
