@@ -53,6 +53,7 @@ fn every_shipped_study_is_correct() {
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (7 cases)",
             "p4-tins-next (2 cases)",
+            "p4-tins-tunnels (4 cases)",
             "p4-tins (13 cases)",
             "router-extensions (4 cases)",
             "router-mechanisms-as-listed",
