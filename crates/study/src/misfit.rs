@@ -97,14 +97,20 @@ impl Study {
             TestbedError::Impairments => at(&["link", "impairments"]),
             TestbedError::Propagation(_) => at(&["link", "propagation"]),
             TestbedError::Path => at(&["path"]),
-            TestbedError::Ecn(source) => {
+            TestbedError::Ecn(source) | TestbedError::Tunnel(source) => {
                 let has = |scenario: &&ScenarioParams| {
-                    scenario.sources.iter().any(|it| it.name == *source)
+                    let names = scenario.sources.iter().map(|it| &it.name);
+                    let of_applications = scenario.applications.iter().map(|it| &it.name);
+                    names.chain(of_applications).any(|name| name == source)
+                };
+                let key = match error {
+                    TestbedError::Ecn(_) => "ecn",
+                    _ => "teid",
                 };
                 let scenario = self.scenarios.iter().find(has);
                 let source = source.split('#').next().unwrap_or(source);
                 let scenario = scenario.map_or("", |scenario| &scenario.name);
-                at(&["scenarios", scenario, "sources", source, "headers", "ecn"])
+                at(&["scenarios", scenario, "sources", source, "headers", key])
             }
             TestbedError::Reallocation(policy) => at(&["policies", policy, "reallocate"]),
             TestbedError::PolicyChange(phase) => at(&["timeline", "changes", phase]),

@@ -17,6 +17,9 @@ const VIRTUAL_LINK: BitRate = BitRate::new(100_000_000_000);
 /// Links of a testbed take no time. What is beyond this is more than the noise of a machine that others use.
 const UNNOTICED_PROPAGATION: Duration = Duration::from_micros(500);
 
+/// The IP protocol of UDP.
+const UDP: u8 = 17;
+
 /// How a device that forwards real packets keeps to the rate of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
@@ -69,6 +72,12 @@ pub enum TestbedError {
          `ecn` out in a study that extends this one"
     )]
     Ecn(String),
+    /// A source sends in a tunnel what a testbed does not send there, or to a device that does not look into it.
+    #[error(
+        "source `{0}` is in a tunnel (`headers: {{teid: ..}}`): senders of a testbed put UDP alone into tunnels, and the gateway \
+         alone looks into them (`--on gateway`): simulate the study, or leave `teid` out in a study that extends this one"
+    )]
+    Tunnel(String),
     /// A loop sets rates of a policy, and no back end but the simulator has it.
     #[error(
         "a loop sets the rates of policy `{0}` (`reallocate`), which the simulator alone does: simulate the study, or leave the \
@@ -242,6 +251,16 @@ impl Study {
     pub(crate) fn unfit_for_testbed(&self, pacing: Pacing) -> Vec<TestbedError> {
         let mut sources = self.scenarios.iter().flat_map(|s| &s.sources);
         let marked = sources.find(|source| source.headers.ecn != Ecn::NotEct);
+        let tunnelled = self.scenarios.iter().find_map(|scenario| {
+            let fits = pacing == Pacing::Departures;
+            let of_sources = scenario.sources.iter();
+            let of_sources =
+                of_sources.map(|s| (&s.name, s.headers, fits && s.headers.protocol == UDP));
+            let of_applications = scenario.applications.iter();
+            let of_applications = of_applications.map(|s| (&s.name, s.headers, false));
+            let mut all = of_sources.chain(of_applications);
+            all.find(|(_, headers, fits)| headers.tunnel.is_some() && !fits)
+        });
         let propagation = self.link.propagation;
         let mut phases = self.phases.iter();
         let changed = phases
@@ -255,6 +274,7 @@ impl Study {
             (propagation > UNNOTICED_PROPAGATION).then_some(TestbedError::Propagation(propagation)),
             (!self.path.is_empty()).then_some(TestbedError::Path),
             marked.map(|source| TestbedError::Ecn(source.name.clone())),
+            tunnelled.map(|(name, ..)| TestbedError::Tunnel(name.clone())),
             reallocated.map(|policy| TestbedError::Reallocation(policy.name.clone())),
             changed.map(|phase| TestbedError::PolicyChange(phase.name.clone())),
         ];

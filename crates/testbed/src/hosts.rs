@@ -217,8 +217,8 @@ impl Plan {
         let mut plan = Self::default();
         let mut tags = BTreeMap::new();
         let mut tcp = BTreeSet::new();
-        let open = scenario.sources.iter().map(|source| &source.headers);
-        let closed = scenario.applications.iter().map(|source| &source.headers);
+        let open = (scenario.sources.iter()).map(|source| source.headers.outermost());
+        let closed = scenario.applications.iter().map(|source| source.headers);
         for headers in open.chain(closed) {
             let pair = (headers.source, headers.destination);
             let vlans = (headers.vlan, headers.inner_vlan);

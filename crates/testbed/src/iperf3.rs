@@ -29,6 +29,7 @@ pub(crate) fn can_be(source: &SourceParams, run: Span) -> bool {
     source.pattern == PatternParams::Iperf3
         && source.sizes == SizesParams::Equal
         && matches!(source.headers.protocol, PROTOCOL_TCP | PROTOCOL_UDP)
+        && source.headers.tunnel.is_none()
         && source.on_off.is_none()
         && source.start == Span::ZERO
         && source.stop >= run

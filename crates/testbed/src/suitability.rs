@@ -7,7 +7,7 @@ use crate::iperf3;
 use crate::sender::SendingFlow;
 use slicewise_study::{SourceParams, Study};
 use slicewise_traffic::Sources;
-use slicewise_wire::PROTOCOL_UDP;
+use slicewise_wire::{Headers, PROTOCOL_UDP};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -92,7 +92,10 @@ pub(crate) fn sent_by_us(source: &SourceParams) -> Result<(), AttemptError> {
 /// No one else can listen on the port of an iperf3 server.
 fn ports_are_free(constant: &[&SourceParams], own: &[&SourceParams]) -> Result<(), AttemptError> {
     let mut servers: BTreeMap<(IpAddr, u16), &str> = BTreeMap::new();
-    let end = |source: &SourceParams| (source.headers.destination, source.headers.destination_port);
+    let end = |source: &SourceParams| {
+        let headers = source.headers.outermost();
+        (headers.destination, headers.destination_port)
+    };
     let taken = |source: &SourceParams, other: &str| {
         let (address, port) = end(source);
         Err(AttemptError::Unsupported(format!(
@@ -130,7 +133,7 @@ pub(crate) fn sending_flow(
         return Ok(None);
     };
     sent_by_us(source)?;
-    let headers = &source.headers;
+    let headers = source.headers.outermost();
     Ok(Some(SendingFlow {
         name: source.name.clone(),
         source: departures,
@@ -139,6 +142,7 @@ pub(crate) fn sending_flow(
         dscp: headers.dscp,
         header_bytes: source.largest.l2_bytes - source.largest.payload_bytes,
         payload_bytes: source.largest.payload_bytes,
+        inner: (source.headers.tunnel).map(|_| Headers::from(&source.headers)),
     }))
 }
 
@@ -186,6 +190,8 @@ mod tests {
             ("dpdk-hqos.yaml", Pacing::Bursts),
             ("dpdk-hqos.yaml", Pacing::Departures),
             ("p4-tins-100m.yaml", Pacing::Departures),
+            ("p4-tins-tunnels.yaml", Pacing::Departures),
+            ("p4-tins-tunnels.yaml", Pacing::TokenBucket),
             ("router-mechanisms.yaml", Pacing::Departures),
             ("router-mechanisms.yaml", Pacing::TokenBucket),
             ("tcp-and-slices.yaml", Pacing::Departures),
@@ -200,7 +206,11 @@ mod tests {
                 let study = match study.into_quick().into_testbed(pacing) {
                     Ok(study) => study,
                     // The command leaves such cases out.
-                    Err(TestbedError::PolicyChange(_) | TestbedError::Propagation(_)) => continue,
+                    Err(
+                        TestbedError::PolicyChange(_)
+                        | TestbedError::Propagation(_)
+                        | TestbedError::Tunnel(_),
+                    ) => continue,
                     Err(other) => panic!("{name}: {other}"),
                 };
                 for scenario in 0..study.scenarios.len() {

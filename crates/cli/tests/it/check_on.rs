@@ -80,6 +80,12 @@ duration: 1 s
             "file.yaml:10:38",
             "source `rest` is ECN-capable",
         ),
+        TestbedError::Tunnel(_) => (
+            changed(&[("headers: {vlan: 20,", "headers: {teid: 7, vlan: 20,")]),
+            "tc",
+            "file.yaml:10:39",
+            "source `rest` is in a tunnel",
+        ),
         TestbedError::Reallocation(_) => (
             changed(&[(
                 "      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}",
@@ -126,6 +132,7 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
         TestbedError::Propagation(Duration::ZERO),
         TestbedError::Path,
         TestbedError::Ecn(name()),
+        TestbedError::Tunnel(name()),
         TestbedError::Reallocation(name()),
         TestbedError::PolicyChange(name()),
     ];
@@ -193,6 +200,16 @@ fn what_hosts_cannot_send_and_devices_cannot_do_has_its_place() {
 
     error: 2 mistakes in file.yaml
     ");
+    // Tunnels with UDP go through the gateway, those with TCP nowhere.
+    let tunnel = changed(&[("headers: {vlan: 20,", "headers: {teid: 7, vlan: 20,")]);
+    sandbox(&tunnel).succeeded(&["check", "file.yaml", "--on", "gateway"]);
+    let tcp = changed(&[(
+        "headers: {vlan: 20,",
+        "headers: {protocol: tcp, teid: 7, vlan: 20,",
+    )]);
+    let said = sandbox(&tcp).refused(2, &["check", "file.yaml", "--on", "gateway"]);
+    contains(&said, "file.yaml:10:54");
+    contains(&said, "senders of a testbed put UDP alone into tunnels");
     // A policy that is left out is a warning where others remain.
     let wred = changed(&[("priority: {rate: 5 Mbit/s}}", "wred: {}}")]);
     let (out, said) = sandbox(&wred).succeeded(&["check", "file.yaml", "--on", "tc"]);

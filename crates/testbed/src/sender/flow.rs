@@ -7,10 +7,12 @@ use slicewise_live::sys::{socket, time};
 use slicewise_stats::testbed::SenderRecord;
 use slicewise_traffic::{Departure, Source};
 use slicewise_units::{Duration, Instant};
+use slicewise_wire::{Headers, IpVersion, put_checksum, put_gtp_u, put_ip, put_udp};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::num::NonZeroU32;
 use std::os::fd::AsFd;
 
 /// Largest lateness recorded. Larger values count as this, except in the maximum.
@@ -19,6 +21,10 @@ const LATEST: Duration = Duration::from_secs(60);
 const DIGITS: u8 = 3;
 /// Longest payload of UDP over IPv4, bytes: 65,535 with both headers (RFC 768, RFC 791).
 const MAX_PAYLOAD_BYTES: usize = 65_507;
+/// Bytes of the header of UDP.
+const UDP_BYTES: u32 = 8;
+/// Time to live of packets in a tunnel.
+const TTL: u8 = 64;
 /// Largest code point (RFC 2474).
 const MAX_DSCP: u8 = 63;
 
@@ -66,6 +72,9 @@ struct Flow {
     payload: Vec<u8>,
     /// Bytes of the payload that is due next.
     next_bytes: usize,
+    inner: Option<Headers>,
+    /// The packet in the tunnel that was sent last.
+    packet: Vec<u8>,
     number: u32,
     sequence: u32,
     sent_frames: u64,
@@ -99,6 +108,8 @@ impl Flow {
             header_bytes: flow.header_bytes,
             payload: stamp::pattern(bytes),
             next_bytes: 0,
+            inner: flow.inner,
+            packet: Vec::new(),
             name: flow.name,
             source: flow.source,
             outlet,
@@ -131,7 +142,14 @@ impl Flow {
         let bytes = self.next_bytes.min(self.payload.len());
         let payload = self.payload.get_mut(..bytes).unwrap_or_default();
         stamp.write(payload);
-        match outlet.send(payload, self.remote, self.dscp) {
+        let datagram = match &self.inner {
+            Some(inner) => {
+                encapsulate(&mut self.packet, inner, stamp.sequence, payload);
+                &self.packet
+            }
+            None => &*payload,
+        };
+        match outlet.send(datagram, self.remote, self.dscp) {
             Ok(()) => {
                 let late_ns = since_zero.nanos().saturating_sub(due.nanos());
                 self.sent_frames += 1;
@@ -165,6 +183,30 @@ impl Flow {
             source: self.name,
         }
     }
+}
+
+/// Writes a datagram with this payload and these headers, in GTP-U.
+fn encapsulate(packet: &mut Vec<u8>, inner: &Headers, sequence: u32, payload: &[u8]) {
+    packet.clear();
+    let bytes = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    let udp_bytes = bytes.saturating_add(UDP_BYTES);
+    let ip_bytes = udp_bytes.saturating_add(match inner.ip_version {
+        IpVersion::V6 => 40,
+        _ => 20,
+    });
+    put_gtp_u(packet, inner.teid.unwrap_or(NonZeroU32::MIN), ip_bytes);
+    let [.., high, low] = sequence.to_be_bytes();
+    put_ip(
+        packet,
+        inner,
+        TTL,
+        u16::from_be_bytes([high, low]),
+        ip_bytes,
+    );
+    let transport_at = packet.len();
+    put_udp(packet, inner, udp_bytes);
+    packet.extend_from_slice(payload);
+    put_checksum(packet, inner, transport_at, udp_bytes);
 }
 
 /// All flows of a sender, with their sockets open.

@@ -16,6 +16,7 @@ use slicewise_live::sys::{namespace, scheduling, time};
 use slicewise_stats::testbed::SenderRecord;
 use slicewise_traffic::Source;
 use slicewise_units::{Duration, Instant};
+use slicewise_wire::Headers;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -47,6 +48,8 @@ pub struct SendingFlow {
     pub header_bytes: u32,
     /// Bytes behind the UDP header, of the longest. From [`STAMP_BYTES`] on they hold a whole [`Stamp`].
     pub payload_bytes: u32,
+    /// Headers of the packets that are sent in a GTP-U tunnel, whose ends are the two addresses.
+    pub inner: Option<Headers>,
 }
 
 /// The start of a run, on two clocks.

@@ -4,8 +4,10 @@ use super::*;
 use crate::udp_sink::UdpSink;
 use slicewise_traffic::{Cbr, Interval, Mix, OnOff, Pace, Pattern, Poisson, Random, Sizes};
 use slicewise_units::BitRate;
+use slicewise_wire::{IpVersion, LinkType, PROTOCOL_UDP, ParseEnd, parse_frame};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::num::NonZeroU32;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 const PAYLOAD_BYTES: u32 = 100;
@@ -48,6 +50,7 @@ fn flow(name: &str, source: Source, local: SocketAddr, remote: SocketAddr) -> Se
         dscp: 0,
         header_bytes: HEADER_BYTES,
         payload_bytes: PAYLOAD_BYTES,
+        inner: None,
     }
 }
 
@@ -118,6 +121,51 @@ fn datagrams_have_the_sizes_that_the_source_draws() {
         .collect();
     assert_eq!(lengths, drawn);
     assert_eq!(BTreeSet::from_iter(drawn), [0, 7, 100].into());
+}
+
+#[test]
+fn datagrams_of_a_tunnel_have_whole_packets_in_them() {
+    for ip_version in [IpVersion::V4, IpVersion::V6] {
+        let inner = Headers {
+            source: 0x0a00_0001,
+            destination: 0x0a00_0901,
+            ip_version,
+            protocol: PROTOCOL_UDP,
+            dscp: 46,
+            has_ports: true,
+            source_port: 5000,
+            destination_port: 5001,
+            l3_offset: 14,
+            teid: NonZeroU32::new(0x0102_0304),
+            ..Headers::EMPTY
+        };
+        let (socket, remote) = receiver();
+        let mut flow = flow("inside", every_millisecond(TENTH), deserted(11), remote);
+        flow.inner = Some(inner);
+        let sender = Sender::start(None, vec![flow]).unwrap();
+        sender.start_at(TimeZero::after(SOON));
+        assert_eq!(sender.join().unwrap()[0].sent_frames, 100);
+        for (number, datagram) in received(&socket, 100).iter().enumerate() {
+            assert_eq!(datagram[..8], tunnel_header(datagram.len() - 8));
+            let packet = &datagram[8..];
+            let bytes = u32::try_from(packet.len()).unwrap();
+            let parsed = parse_frame(LinkType::RAW, packet, bytes);
+            let headers = Headers {
+                teid: None,
+                ..inner
+            };
+            assert_eq!((parsed.headers, parsed.end), (headers, ParseEnd::Complete));
+            let payload = &packet[parsed.payload_offset..];
+            assert_eq!(payload.len(), PAYLOAD_BYTES as usize);
+            assert_eq!(Stamp::read(payload).unwrap().sequence as usize, number);
+        }
+    }
+}
+
+/// Version 1, a user packet, its length and TEID.
+fn tunnel_header(bytes: usize) -> [u8; 8] {
+    let [high, low] = u16::try_from(bytes).unwrap().to_be_bytes();
+    [0x30, 0xff, high, low, 1, 2, 3, 4]
 }
 
 #[test]
