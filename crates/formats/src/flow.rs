@@ -17,6 +17,8 @@ pub(crate) struct Flow {
     pub(crate) destination_ports: Option<RangeInclusive<u16>>,
     /// Bit `n` stands for code point `n`.
     pub(crate) dscp: Option<u64>,
+    /// TEID of the GTP-U tunnel; the fields above are then those of the packet inside.
+    pub(crate) teid: Option<u32>,
 }
 
 impl Flow {
@@ -52,6 +54,7 @@ impl Flow {
             dscp: both(self.dscp, other.dscp, |a, b| {
                 Some(a & b).filter(|&set| set != 0)
             })?,
+            teid: both(self.teid, other.teid, |a, b| (a == b).then_some(a))?,
         };
         let versions = [flow.source, flow.destination].map(|p| p.map(|p| p.address().is_ipv4()));
         match versions {
@@ -73,6 +76,7 @@ impl Flow {
                 .map(Condition::DestinationPort),
         );
         conditions.extend(self.dscp.map(Condition::Dscp));
+        conditions.extend(self.teid.map(|teid| Condition::GtpTeid(teid..=teid)));
         if conditions.is_empty() {
             conditions.push(Condition::Everything);
         }
@@ -148,6 +152,18 @@ pub(crate) fn flows_of(map: &ClassMap) -> Result<Vec<Flow>, String> {
     }
 }
 
+/// The flows that belong to a class map, for devices that look at the outermost packet.
+///
+/// # Errors
+/// As [`flows_of`], and where they are told by the TEID.
+pub(crate) fn outermost_flows_of(map: &ClassMap) -> Result<Vec<Flow>, String> {
+    let flows = flows_of(map)?;
+    match flows.iter().any(|flow| flow.teid.is_some()) {
+        true => Err("matches the TEID of a tunnel".to_owned()),
+        false => Ok(flows),
+    }
+}
+
 fn any_of(conditions: &[Condition]) -> Result<Vec<Flow>, String> {
     let mut flows = Vec::new();
     for condition in conditions {
@@ -202,7 +218,10 @@ fn of_condition(condition: &Condition) -> Result<Vec<Flow>, String> {
             return Ok(flows);
         }
         Condition::InnerVlan(_) => return Err("matches the inner VLAN id".to_owned()),
-        Condition::GtpTeid(_) => return Err("matches the TEID of a tunnel".to_owned()),
+        Condition::GtpTeid(range) if range.start() == range.end() => {
+            flow.teid = Some(*range.start());
+        }
+        Condition::GtpTeid(_) => return Err("matches a range of TEIDs".to_owned()),
         Condition::Ethertype(_) => return Err("matches an EtherType".to_owned()),
         Condition::IcmpType(_) => return Err("matches a type of ICMP".to_owned()),
         Condition::Not(_) => return Err("matches what a condition does not hold for".to_owned()),
@@ -231,6 +250,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
     use slicewise_wire::{Headers, IpVersion};
+    use std::num::NonZeroU32;
 
     fn prefix() -> impl Strategy<Value = IpPrefix> {
         let texts = [
@@ -257,7 +277,7 @@ mod tests {
             addresses,
             of(select(vec![6u8, 17])),
             ports,
-            of(1..8u64),
+            (of(1..8u64), of(1..4u32)),
         )
             .prop_map(
                 |(
@@ -265,7 +285,7 @@ mod tests {
                     (source, destination),
                     protocol,
                     (source_ports, destination_ports),
-                    dscp,
+                    (dscp, teid),
                 )| Flow {
                     vlan,
                     source,
@@ -274,6 +294,7 @@ mod tests {
                     source_ports,
                     destination_ports,
                     dscp,
+                    teid,
                 },
             )
     }
@@ -290,10 +311,10 @@ mod tests {
             0..4u16,
             0..4u16,
             0..4u8,
-            any::<bool>(),
+            (any::<bool>(), 0..4u32),
         )
             .prop_map(
-                move |(version, from, to, tags, vlan, source, destination, dscp, tcp)| {
+                move |(version, from, to, tags, vlan, source, destination, dscp, (tcp, teid))| {
                     let v4 = version == IpVersion::V4;
                     Headers {
                         source: address(v4, from),
@@ -306,6 +327,7 @@ mod tests {
                         has_ports: true,
                         source_port: source,
                         destination_port: destination,
+                        teid: NonZeroU32::new(teid),
                         ..Headers::EMPTY
                     }
                 },
@@ -363,5 +385,11 @@ mod tests {
             let problem = flows_of(&map).unwrap_err();
             assert!(problem.contains(part), "{problem}");
         }
+        let in_a_tunnel = Flow {
+            teid: Some(7),
+            ..Flow::default()
+        };
+        let problem = outermost_flows_of(&class_map("m", &[in_a_tunnel])).unwrap_err();
+        assert!(problem.contains("TEID"), "{problem}");
     }
 }

@@ -184,6 +184,7 @@ fn match_of(conditions: &[Condition]) -> Result<Match, Invalid> {
             Condition::Protocol(number) => found.protocol = Some((*number).into()),
             Condition::SourcePort(range) => found.source_port = Some(ports(range)),
             Condition::DestinationPort(range) => found.destination_port = Some(ports(range)),
+            Condition::GtpTeid(range) => found.teid = Some(*range.start()),
             Condition::AccessList(list) => match list.entries.as_slice() {
                 [only] if only.permit => found = match_of(&only.conditions)?,
                 _ => {

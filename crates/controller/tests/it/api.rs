@@ -449,12 +449,13 @@ fn requests_of_p4_tins_become_slices() {
     let (server, client) = with_link(&store);
     let body = json!([
         {"name": "voice", "minRate": "10 Mbit/s", "maxRate": "20 Mbit/s", "allowBurst": "125 kB", "peakBurst": "125 kB",
-         "flows": [{"ipv4Source": "10.0.1.2/32", "protocol": "udp"}, {"ipv4Source": "10.0.1.3/32", "protocol": "tcp", "sourcePort": "5-9"}]},
+         "flows": [{"ipv4Source": "10.0.1.2/32", "protocol": "udp"}, {"ipv4Source": "10.0.1.3/32", "protocol": "tcp", "sourcePort": "5-9"}, {"teid": 7}]},
     ]);
     let answer = server.ask("POST", "/v1/slice-requests", &[], Some(&body));
     assert_eq!(answer.status, 200, "{}", answer.text);
     let voice = client.slice("voice").unwrap();
-    assert_eq!(voice.matches.len(), 2);
+    assert_eq!(voice.matches.len(), 3);
+    assert_eq!(voice.matches[2].teid, Some(7));
     assert_eq!(voice.matches[1].source_port.as_deref(), Some("5-9"));
     let terms = voice.slice.forward.unwrap();
     assert_eq!(

@@ -5,7 +5,7 @@
 use super::openflow::Rule;
 use super::vsctl::Database;
 use crate::error::{Report, Span, TextError, TextNote, quoted};
-use crate::flow::{Flow, flows_of};
+use crate::flow::{Flow, outermost_flows_of};
 use slicewise_model::ClassMap;
 
 /// A slice of a study, in the order in which frames are given to the first that matches.
@@ -52,7 +52,7 @@ pub(super) fn resolve(
         let is_all_of_port = rule.flow == Flow::default();
         match slices
             .get(place)
-            .map(|slice| (slice, flows_of(&slice.matches)))
+            .map(|slice| (slice, outermost_flows_of(&slice.matches)))
         {
             Some((_, Ok(flows))) => {
                 let common = flows
@@ -126,7 +126,8 @@ fn check_apart(rules: &[Rule], slices: &[OvsSlice], report: &mut Report) {
             !slice.matches.conditions.is_empty() && !rules.iter().any(|of| is_met_first(&of))
         });
         for (_, other) in taken {
-            let flows = flows_of(&other.matches).unwrap_or_else(|_| vec![Flow::default()]);
+            let flows =
+                outermost_flows_of(&other.matches).unwrap_or_else(|_| vec![Flow::default()]);
             if flows
                 .iter()
                 .any(|flow| flow.intersection(&rule.flow).is_some())

@@ -3,7 +3,7 @@
 use super::openflow::{SCTP, SHORTHANDS, TCP, UDP, has_ports};
 use super::{BURST_MIN, quantum};
 use crate::export::{ExportError, Inexpressible};
-use crate::flow::{Flow, flows_of, port_blocks};
+use crate::flow::{Flow, outermost_flows_of, port_blocks};
 use crate::script::{self, comment};
 use slicewise_model::{
     CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, NamedQueueParams, PolicyParams, Rate,
@@ -336,7 +336,7 @@ impl Writer {
         let found = class
             .matches
             .as_ref()
-            .map_or_else(|| Ok(vec![Flow::default()]), flows_of);
+            .map_or_else(|| Ok(vec![Flow::default()]), outermost_flows_of);
         let flows = match found {
             Ok(flows) => flows,
             Err(why) => return self.refuse(Some(name), "match", why),

@@ -8,12 +8,13 @@ use slicewise_model::IpPrefix;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 
-const KNOWN: [&str; 5] = [
+const KNOWN: [&str; 6] = [
     "ipv4Source",
     "ipv4Destination",
     "protocol",
     "sourcePort",
     "destinationPort",
+    "teid",
 ];
 const PROTOCOLS: [(&str, u8); 4] = [("icmp", 1), ("tcp", 6), ("udp", 17), ("sctp", 132)];
 /// TCP, UDP and SCTP.
@@ -45,6 +46,9 @@ pub(super) fn read(node: &Node, report: &mut Report) -> Option<Flow> {
     });
     take("destinationPort", &mut |node| {
         ports(node, "destinationPort").map(|ports| flow.destination_ports = Some(ports))
+    });
+    take("teid", &mut |node| {
+        teid(node).map(|teid| flow.teid = Some(teid))
     });
     let port = fields.get("sourcePort").or(fields.get("destinationPort"));
     let has_ports = |protocol| WITH_PORTS.contains(&protocol);
@@ -127,6 +131,19 @@ fn ports(node: &Node, name: &str) -> Result<RangeInclusive<u16>, TextError> {
     }
 }
 
+/// A TEID of user packets; 0 is for other messages (3GPP TS 29.281, section 5.1).
+fn teid(node: &Node) -> Result<u32, TextError> {
+    const EXPECTED: &str = "a TEID, 1 to 4294967295";
+    let Value::Number(text) = &node.value else {
+        return Err(wrong(node, "`teid`", EXPECTED));
+    };
+    let number = whole(node, text, u32::MAX.into(), EXPECTED)?;
+    match u32::try_from(number) {
+        Ok(teid) if teid > 0 => Ok(teid),
+        _ => Err(TextError::at(node.span, "user packets do not carry TEID 0").expected(EXPECTED)),
+    }
+}
+
 /// A flow as JSON.
 ///
 /// # Errors
@@ -173,6 +190,7 @@ pub(super) fn write(flow: &Flow) -> Result<String, String> {
         };
         members.push(member);
     }
+    members.extend(flow.teid.map(|teid| format!("\"teid\": {teid}")));
     match members.is_empty() {
         true => Err("matches every frame: a flow states at least one header field".to_owned()),
         false => Ok(format!("{{{}}}", members.join(", "))),

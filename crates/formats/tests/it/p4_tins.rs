@@ -12,6 +12,7 @@ use slicewise_model::{
 use slicewise_units::{Accounting, BitRate};
 use slicewise_wire::{Headers, IpVersion};
 use std::fs;
+use std::num::NonZeroU32;
 
 const LINK: PortParams = PortParams {
     rate: GBIT10,
@@ -128,6 +129,62 @@ fn a_frame_belongs_to_the_slice_whose_flow_it_is() {
         ..frame
     };
     assert_eq!(class_of(&other_port), "class-default");
+}
+
+/// Requests for slices whose flows are given.
+fn requests_of(flows: &[&str]) -> String {
+    let rates = r#""minRate": 1000000, "maxRate": 2000000, "allowBurst": 5000, "peakBurst": 5000"#;
+    let one = |flow: &&str| format!("{{{rates}, \"flows\": [{{{flow}}}]}}");
+    let requests: Vec<String> = flows.iter().map(one).collect();
+    format!("[{}]", requests.join(",\n"))
+}
+
+#[test]
+fn slices_are_told_by_the_tunnel_that_their_packets_are_in() {
+    let text = requests_of(&[r#""teid": 7"#, r#""teid": 8, "protocol": "tcp""#]);
+    let policy = resolved(&text, DataPlane::Baseline);
+    let class_of = |teid, protocol| {
+        let frame = Headers {
+            ip_version: IpVersion::V4,
+            protocol,
+            teid: NonZeroU32::new(teid),
+            ..Headers::EMPTY
+        };
+        let mut classes = policy.classes.iter();
+        let found = classes.find(|c| c.matches.as_ref().is_none_or(|map| map.matches(&frame)));
+        found.unwrap().name.as_str()
+    };
+    assert_eq!((class_of(7, 17), class_of(7, 6)), ("slice-1", "slice-1"));
+    // The protocol is that of the packet inside.
+    assert_eq!(
+        (class_of(8, 6), class_of(8, 17)),
+        ("slice-2", "class-default")
+    );
+    assert_eq!(class_of(0, 6), "class-default");
+    let written = p4_tins::write(&policy, LINK).unwrap();
+    assert!(
+        written.contains(r#"{"protocol": "tcp", "teid": 8}"#),
+        "{written}"
+    );
+    assert_eq!(resolved(&written, DataPlane::Baseline), policy);
+}
+
+#[test]
+fn a_tunnel_that_no_packet_can_be_in_is_refused() {
+    let wrong = ["0", "4294967296", "-1", "1.5", r#""7""#, r#""7-9""#];
+    let flow = |(teid, protocol)| format!("\"protocol\": {protocol}, \"teid\": {teid}");
+    let flows: Vec<String> = wrong.into_iter().zip(1..).map(flow).collect();
+    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
+    assert_snapshot!(mistakes(&requests_of(&flows)), @"
+    1:116: user packets do not carry TEID 0: expected a TEID, 1 to 4294967295
+    2:115: `4294967296` is too large: expected a TEID, 1 to 4294967295
+    3:115: `-1` is not a whole number: expected a TEID, 1 to 4294967295
+    4:115: `1.5` is not a whole number: expected a TEID, 1 to 4294967295
+    5:115: `teid` is text: expected a TEID, 1 to 4294967295
+    6:115: `teid` is text: expected a TEID, 1 to 4294967295
+    ");
+    let common = requests_of(&[r#""teid": 7"#, r#""ipv4Source": "10.0.0.0/8""#]);
+    assert!(mistakes(&common).contains("overlaps one of slice"));
 }
 
 #[test]
@@ -251,6 +308,10 @@ fn what_is_not_of_a_published_data_plane_is_not_written() {
             let map = p.classes[0].matches.as_mut().unwrap();
             map.conditions = vec![slicewise_model::Condition::OuterVlan(3..=3)];
         }),
+        refused(&|p| {
+            let map = p.classes[0].matches.as_mut().unwrap();
+            map.conditions = vec![slicewise_model::Condition::GtpTeid(3..=4)];
+        }),
     ];
     assert_snapshot!(told.join("\n"));
 }
@@ -280,7 +341,7 @@ fn requests() -> impl Strategy<Value = String> {
     let flow = (
         any::<u8>(),
         24..=32u8,
-        prop::sample::select(vec!["\"tcp\"", "\"udp\"", "132"]),
+        prop::sample::select(vec!["\"tcp\"", "\"udp\"", "132", "6, \"teid\": 7"]),
         ports(),
     );
     let slice = (
