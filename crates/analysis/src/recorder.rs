@@ -222,6 +222,14 @@ impl<'h, 's> Recorder<'h, 's> {
         Some(slice)
     }
 
+    /// Reports an arrival of a slice's first source, unless its timestamp was restored.
+    #[inline]
+    fn time_arrival(&mut self, (index, slice): (usize, usize), received: &Sighting, at: Instant) {
+        if self.flows[index].is_first && !received.time_is_restored {
+            self.collector.on_received_from_first(slice, at);
+        }
+    }
+
     #[inline]
     fn report(
         &mut self,
@@ -309,6 +317,7 @@ impl MatchObserver for Recorder<'_, '_> {
                 self.collector
                     .on_received_unmatched(slice, at, received.l2_bytes);
             }
+            self.time_arrival((index, slice), received, at);
             self.report((index, slice), sent, Some(received), order.overall);
         }
     }
@@ -357,6 +366,7 @@ impl MatchObserver for Recorder<'_, '_> {
             let at = Instant::from_nanos(at_ns);
             self.collector
                 .on_received_unmatched(slice, at, received.l2_bytes);
+            self.time_arrival((index, slice), received, at);
         }
     }
 

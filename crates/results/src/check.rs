@@ -2,7 +2,7 @@
 
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::record::{
-    CdfPoint, Figures, IatFigures, OTHER_INPUTS, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
+    CdfPoint, Figures, OTHER_INPUTS, RunRecord, SCHEMA_VERSION, Series, SliceRecord,
 };
 
 /// Check that `record` is of `study` and that its numbers can be: every reader after this relies
@@ -87,14 +87,11 @@ fn slice(slice: &SliceRecord) -> Result<(), String> {
     figures(&slice.whole)?;
     figures(&slice.steady)?;
     distribution(&slice.delay_cdf)?;
-    let IatFigures {
-        mean_ns,
-        variance_ns2,
-        cdf,
-        ..
-    } = &slice.iat_sent;
-    finite(&[*mean_ns, *variance_ns2])?;
-    distribution(cdf)?;
+    for iat in [Some(&slice.iat_sent), slice.iat_received.as_ref()] {
+        let Some(iat) = iat else { continue };
+        finite(&[iat.mean_ns, iat.variance_ns2])?;
+        distribution(&iat.cdf)?;
+    }
     series(&slice.series)
 }
 

@@ -1,11 +1,12 @@
 //! Names of what lies in a results folder, and limits of what is read.
 
 /// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 26] = [
+pub const TABLES: [&str; 27] = [
     "runs",
     "series",
     "delay_cdf",
     "iat_cdf",
+    "received_iat_cdf",
     "drops",
     "link_losses",
     "loss_episodes",

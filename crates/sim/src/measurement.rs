@@ -87,6 +87,9 @@ impl Observer for Measurement {
         };
         self.collector
             .on_received(slice, Some(position), packet.sent_at, at, packet.l2_bytes);
+        if flow.source == 0 {
+            self.collector.on_received_from_first(slice, at);
+        }
         if packet.traffic_class.ecn() == Ecn::Ce {
             self.marked_frames.add_one(flow.slice);
         }

@@ -44,6 +44,9 @@ fn collect(collector: &mut RunCollector, lost_every: u64) {
         }
         let now = Instant::from_nanos(packet * GAP_NS + delay_ns(packet));
         collector.on_received(slice, Some(position), sent_at, now, 1490);
+        if packet & 2 == 0 {
+            collector.on_received_from_first(slice, now);
+        }
     }
 }
 

@@ -109,7 +109,7 @@ pub struct CdfPoint(
     pub f64,
 );
 
-/// Inter-arrival times of one flow.
+/// Inter-arrival times of one source at one point.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IatFigures {

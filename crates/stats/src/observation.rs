@@ -49,8 +49,10 @@ pub struct SliceObservation {
     pub loss_episodes: LossEpisodes,
     /// Each value of the distributions that declared figures draw, with the figure's place in the study.
     pub distributed: Vec<(usize, Vec<f64>)>,
-    /// Inter-arrival times of the first source; without their distribution where no published figure needs it.
+    /// Inter-arrival times of the first source as sent; without their distribution where no figure needs it.
     pub iat: IatFigures,
+    /// The same as received, where the run has them.
+    pub received_iat: Option<IatFigures>,
     /// Figures from several moments on, where the run has them.
     pub tails: Vec<Tail>,
     /// Time in the device's scheduler, where the run has it.

@@ -287,7 +287,13 @@ fn observe(
 ) -> SliceObservation {
     let objective = description.objective;
     let is_tcp = |flow: &FlowRecord| flow.slice == slice.slice && flow.flow.protocol == TCP;
-    let iat = &slice.iat_sent;
+    let iat = |of: &IatFigures| IatFigures {
+        cdf: match keeps_cdf {
+            true => of.cdf.clone(),
+            false => Vec::new(),
+        },
+        ..*of
+    };
     SliceObservation {
         steady: slice.steady,
         whole: slice.whole,
@@ -320,14 +326,8 @@ fn observe(
             .filter(|intervals| intervals.all > 0),
         loss_episodes: LossEpisodes::of(&slice.series, record.bin_ns),
         distributed: distributed(study, record, slice),
-        iat: IatFigures {
-            cdf: if keeps_cdf {
-                iat.cdf.clone()
-            } else {
-                Vec::new()
-            },
-            ..*iat
-        },
+        iat: iat(&slice.iat_sent),
+        received_iat: slice.iat_received.as_ref().map(iat),
         tails: tail::of_slice(slice, record.bin_ns),
         scheduler: slice.scheduler,
     }
@@ -510,7 +510,9 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
     let iat = record
         .slices
         .iter()
-        .flat_map(|s| [s.iat_sent.mean_ns, s.iat_sent.variance_ns2]);
+        .flat_map(|s| [Some(&s.iat_sent), s.iat_received.as_ref()])
+        .flatten()
+        .flat_map(|iat| [iat.mean_ns, iat.variance_ns2]);
     let levels = [
         transient.throughput_before_bits_per_second,
         transient.throughput_after_bits_per_second,

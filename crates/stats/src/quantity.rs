@@ -185,6 +185,12 @@ quantities! {
     IatMean "iat_mean", Time, "mean inter-arrival time", Of::Slice(|s| known(s.iat.samples, s.iat.mean_ns));
     IatVariance "iat_variance", TimeSquared, "variance of the inter-arrival time",
         Of::Slice(|s| (s.iat.samples > 1).then_some(s.iat.variance_ns2));
+    ReceivedIatSamples "received_iat_samples", Number("intervals"), "number of inter-arrival times as received",
+        Of::Slice(|s| Some(s.received_iat.as_ref()?.samples as f64));
+    ReceivedIatMean "received_iat_mean", Time, "mean inter-arrival time as received",
+        Of::Slice(|s| s.received_iat.as_ref().and_then(|iat| known(iat.samples, iat.mean_ns)));
+    ReceivedIatVariance "received_iat_variance", TimeSquared, "variance of the inter-arrival time as received",
+        Of::Slice(|s| s.received_iat.as_ref().filter(|iat| iat.samples > 1).map(|iat| iat.variance_ns2));
     IatKolmogorovSmirnov "iat_kolmogorov_smirnov", Statistic, "Kolmogorov–Smirnov statistic of inter-arrival times", Of::Repetitions;
     QueueLength "queue_length", Number("frames"), "mean queue length", Of::Queue;
     TransientEnd "transient_end", Time, "end of the transient",

@@ -180,6 +180,9 @@ pub struct SliceRecord {
     pub delay_from: Vec<DelayFrom>,
     /// Inter-arrival times as sent by the slice's first source.
     pub iat_sent: IatFigures,
+    /// The same packets as received, those that arrive after the end of the run included; `None` where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iat_received: Option<IatFigures>,
     /// Time series over the whole run.
     pub series: Series,
     /// Frames received in a simulated run, the transient included, that a queue had marked instead of dropping

@@ -36,11 +36,12 @@ mod tests {
     use super::{applications, estimates, packets, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 26] = [
+    const TABLES: [Schema; 27] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
         runs::IatCdf::SCHEMA,
+        runs::ReceivedIatCdf::SCHEMA,
         runs::Drops::SCHEMA,
         runs::LinkLosses::SCHEMA,
         runs::Episodes::SCHEMA,

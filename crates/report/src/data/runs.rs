@@ -11,8 +11,8 @@ use slicewise_stats::loss_episodes::{LossEpisode, loss_episodes};
 use slicewise_stats::phase::{ChangeRecord, PhaseRecord, PhaseSliceRecord, policy_in_phase};
 use slicewise_stats::queues::{ElephantRecord, QueueRecord};
 use slicewise_stats::record::{
-    CdfPoint, DelayFigures, DropCount, Figures, LinkLoss, RunKey, RunRecord, Series, SliceRecord,
-    VariationFigures,
+    CdfPoint, DelayFigures, DropCount, Figures, IatFigures, LinkLoss, RunKey, RunRecord, Series,
+    SliceRecord, VariationFigures,
 };
 
 columns! {
@@ -66,6 +66,9 @@ columns! {
         iat_samples: Option<u64> = slice.map(|s| s.iat_sent.samples),
         iat_mean_ns: Option<f64> = slice.map(|s| s.iat_sent.mean_ns),
         iat_variance_ns2: Option<f64> = slice.map(|s| s.iat_sent.variance_ns2),
+        received_iat_samples: Option<u64> = received(slice).map(|iat| iat.samples),
+        received_iat_mean_ns: Option<f64> = received(slice).map(|iat| iat.mean_ns),
+        received_iat_variance_ns2: Option<f64> = received(slice).map(|iat| iat.variance_ns2),
         transient_end_ns: u64 = record.transient.end_ns,
         steady_state_reached: bool = record.transient.steady_state_reached,
         transient_throughput_bits_per_second: f64 = record.transient.throughput_before_bits_per_second,
@@ -104,6 +107,16 @@ columns! {
 columns! {
     /// A point of the distribution function of inter-arrival times.
     IatCdf<'a> = "iat_cdf" (key: &'a RunKey, slice: &'a str, point: CdfPoint) {
+        ..Run(key),
+        slice: &str = slice,
+        iat_ns: u64 = point.0,
+        fraction: f64 = point.1,
+    }
+}
+
+columns! {
+    /// The same as received.
+    ReceivedIatCdf<'a> = "received_iat_cdf" (key: &'a RunKey, slice: &'a str, point: CdfPoint) {
         ..Run(key),
         slice: &str = slice,
         iat_ns: u64 = point.0,
@@ -233,6 +246,10 @@ columns! {
     }
 }
 
+fn received(slice: Option<&SliceRecord>) -> Option<&IatFigures> {
+    slice?.iat_received.as_ref()
+}
+
 const fn change(phase: &PhaseRecord) -> Option<&ChangeRecord> {
     phase.change.as_ref()
 }
@@ -247,6 +264,7 @@ impl RunTables {
             Bins::SCHEMA,
             DelayCdf::SCHEMA,
             IatCdf::SCHEMA,
+            ReceivedIatCdf::SCHEMA,
             Drops::SCHEMA,
             LinkLosses::SCHEMA,
             Episodes::SCHEMA,
@@ -267,6 +285,11 @@ impl RunTables {
             tables.rows(
                 IatCdf::SCHEMA,
                 points.map(|point| IatCdf::row(key, name, *point)),
+            )?;
+            let received = slice.iat_received.iter().flat_map(|iat| &iat.cdf);
+            tables.rows(
+                ReceivedIatCdf::SCHEMA,
+                received.map(|point| ReceivedIatCdf::row(key, name, *point)),
             )?;
             let episodes = loss_episodes(series, record.bin_ns).into_iter();
             tables.rows(

@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "runs",
     "series",
     "delay_cdf",
     "iat_cdf",
+    "received_iat_cdf",
     "drops",
     "link_losses",
     "loss_episodes",

@@ -185,6 +185,55 @@ fn every_policy_meets_the_very_same_packets() {
 }
 
 #[test]
+fn packets_received_of_the_first_source_have_an_interval_each_but_the_first() {
+    for record in records(&small(&[])) {
+        for slice in &record.slices {
+            let received = slice.iat_received.as_ref().unwrap();
+            assert_eq!(received.samples + 1, slice.whole.delay.samples);
+            let changed_ns = received.mean_ns * received.samples as f64
+                - slice.iat_sent.mean_ns * slice.iat_sent.samples as f64;
+            // What is lost in between changes nothing, what delays the first and the last packet does.
+            let longest_ns = slice.whole.delay.max_ns as f64 + 20e6;
+            assert!(changed_ns.abs() < longest_ns, "{changed_ns}");
+        }
+    }
+}
+
+#[test]
+fn a_constant_bit_rate_through_an_empty_link_arrives_as_it_was_sent() {
+    let study = small(&[
+        (
+            "pattern: iperf3, rate: 50 %, payload: 1000 B",
+            "pattern: cbr, rate: 4 Mbit/s, payload: 954 B",
+        ),
+        ("rate: 2 Mbit/s", "rate: 1 kbit/s"),
+        (
+            "link: {rate: 1 Gbit/s}",
+            "link: {rate: 1 Gbit/s}\nhosts: {clock_drift: 0 ppm}",
+        ),
+    ]);
+    let of = |policy: usize, scenario: usize| {
+        let mut runs = all(&study).into_iter();
+        let run = runs
+            .find(|run| (run.policy, run.scenario) == (policy, scenario))
+            .unwrap();
+        Simulator::default().run(&study, &run).unwrap().slices[0].clone()
+    };
+    let calm = of(0, 0);
+    assert_eq!(calm.iat_sent.variance_ns2, 0.0);
+    let received = calm.iat_received.unwrap();
+    assert_eq!(
+        (received.mean_ns, received.variance_ns2),
+        (calm.iat_sent.mean_ns, 0.0)
+    );
+    // Among the frames of another slice they wait, and some are lost.
+    let storm = of(0, 1);
+    assert_eq!(storm.iat_sent, calm.iat_sent);
+    let received = storm.iat_received.unwrap();
+    assert!(received.variance_ns2 > 1e9, "{}", received.variance_ns2);
+}
+
+#[test]
 fn a_guaranteed_minimum_isolates_where_a_shared_queue_does_not() {
     let study = small(&[]);
     let worst_loss = |policy: &str| {

@@ -65,7 +65,8 @@ pub(super) fn record(collector: &RunCollector, key: RunKey, drops: Vec<DropCount
             }),
             delay_cdf: after.delays.cdf(MAX_CDF_POINTS, steady.delay.max_ns),
             delay_from: delay_from(collector, state),
-            iat_sent: state.iat.figures(MAX_CDF_POINTS),
+            iat_sent: state.iat_sent.figures(MAX_CDF_POINTS),
+            iat_received: Some(state.iat_received.figures(MAX_CDF_POINTS)),
             series: series(state, grid.bins, has_limit(collector, index)),
             ..SliceRecord::default()
         });

@@ -1,14 +1,14 @@
-//! Inter-arrival times of one source: exact moments and a histogram.
+//! Inter-arrival times of one source at one point: exact moments and a histogram.
 
 use super::histogram::{Histogram, Pages};
 use crate::record::IatFigures;
 use slicewise_units::Instant;
 
-/// Running sums over the inter-arrival times of one source, as integers, so that the variance is exact
-/// for any length.
+/// Running sums over the inter-arrival times of one source at one point, as integers, so that the variance
+/// is exact for any length.
 #[derive(Debug, Clone)]
 pub(super) struct IatState {
-    /// When the last packet was sent; [`Instant::MAX`] before the first.
+    /// When the last packet passed; [`Instant::MAX`] before the first.
     last: Instant,
     samples: u64,
     sum_ns: u128,
@@ -40,12 +40,18 @@ impl IatState {
         };
     }
 
+    /// A packet passes at `now`. One that is reported after a later one neither ends an interval nor begins one, so that
+    /// all intervals together last from the first packet to the last.
     #[inline(always)]
-    pub fn on_sent(&mut self, now: Instant) {
-        let last = std::mem::replace(&mut self.last, now);
-        if last == Instant::MAX {
+    pub fn on_packet(&mut self, now: Instant) {
+        let last = self.last;
+        if now < last {
+            if last == Instant::MAX {
+                self.last = now;
+            }
             return;
         }
+        self.last = now;
         let interval_ns = now.saturating_since(last).nanos();
         self.samples += 1;
         self.sum_ns += u128::from(interval_ns);
@@ -163,7 +169,7 @@ mod tests {
     fn figures_of(times_ns: &[u64]) -> IatFigures {
         let mut state = IatState::new();
         for &at in times_ns {
-            state.on_sent(Instant::from_nanos(at));
+            state.on_packet(Instant::from_nanos(at));
         }
         state.figures(200)
     }
@@ -194,7 +200,7 @@ mod tests {
     fn intervals_of_the_run_before_are_forgotten() {
         let figures = |state: &mut IatState, times: [u64; 3]| {
             for at in times {
-                state.on_sent(Instant::from_nanos(at));
+                state.on_packet(Instant::from_nanos(at));
             }
             let figures = state.figures(200);
             state.reset();
@@ -289,10 +295,18 @@ mod tests {
         ) {
             let near = near.into_iter().map(|offset| base.saturating_add(offset));
             let times: Vec<u64> = near.chain(wild).collect();
-            let intervals: Vec<u64> =
-                times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+            let latest = times.iter().scan(0, |latest, &at| {
+                let is_in_order = at >= *latest;
+                *latest = at.max(*latest);
+                Some(is_in_order.then_some(at))
+            });
+            let in_order: Vec<u64> = latest.flatten().collect();
+            let intervals: Vec<u64> = in_order.windows(2).map(|pair| pair[1] - pair[0]).collect();
             proptest::prop_assume!(intervals.len() > 1);
-            let variance = figures_of(&times).variance_ns2;
+            let IatFigures { samples, mean_ns, variance_ns2: variance, .. } = figures_of(&times);
+            proptest::prop_assert_eq!(samples, intervals.len() as u64);
+            let lasted = (in_order[in_order.len() - 1] - in_order[0]) as f64;
+            proptest::prop_assert!((mean_ns * samples as f64 - lasted).abs() <= lasted * 1e-14);
             let expected = variance_of_pairs(&intervals);
             proptest::prop_assert!(variance >= 0.0);
             proptest::prop_assert!(

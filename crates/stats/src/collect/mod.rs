@@ -154,7 +154,8 @@ struct SliceState {
     recent: Recent,
     /// The smallest delay until now; the largest integer before the first one.
     smallest_ns: u64,
-    iat: IatState,
+    iat_sent: IatState,
+    iat_received: IatState,
     /// Frames with a larger delay are late.
     delay_limit_ns: u64,
 }
@@ -269,7 +270,7 @@ impl RunCollector {
         }
         state.recent.count_sent(bytes);
         if first_source {
-            state.iat.on_sent(now);
+            state.iat_sent.on_packet(now);
         }
     }
 
@@ -355,6 +356,16 @@ impl RunCollector {
             self.pages
                 .record_variation(&mut state.segments[segment], variation_ns);
         }
+    }
+
+    /// A frame of the slice's first source was received, whether or not it is known when it was sent: inter-arrival times as
+    /// received are between these. To be called beside the functions that count it.
+    ///
+    /// # Panics
+    /// If `slice` is not the index of a slice.
+    #[inline(always)]
+    pub fn on_received_from_first(&mut self, slice: usize, now: Instant) {
+        self.slices[slice].iat_received.on_packet(now);
     }
 
     /// A frame with unknown send time was received: it counts as received, without a delay.
@@ -471,7 +482,8 @@ impl RunCollector {
             slice.lost = Cursor::START;
             slice.served = Cursor::START;
             slice.smallest_ns = u64::MAX;
-            slice.iat.reset();
+            slice.iat_sent.reset();
+            slice.iat_received.reset();
         }
         (0..self.slices.len()).for_each(|slice| self.follow_limit(slice, Instant::ZERO));
     }
@@ -505,7 +517,8 @@ impl SliceState {
             served: Cursor::START,
             recent: Recent::NONE,
             smallest_ns: u64::MAX,
-            iat: IatState::new(),
+            iat_sent: IatState::new(),
+            iat_received: IatState::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::objective::Percentile;
-use crate::record::{Figures, SliceRecord};
+use crate::record::{Figures, IatFigures, SliceRecord};
 use crate::tail::DelayFrom;
 use proptest::prelude::*;
 
@@ -133,6 +133,31 @@ fn bins_sent_and_lost_by_send_time_and_received_by_receive_time() {
     assert!((whole.loss_ratio - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(record.aggregate.sent_bytes, 2600);
     assert_eq!(record.slices[0].iat_sent.samples, 2);
+}
+
+#[test]
+fn inter_arrival_times_as_received_are_those_of_the_first_source_in_order_of_arrival() {
+    let mut collector = RunCollector::new(params(200, 50)).unwrap();
+    // Two packets back to back, one of them lost, one reported late, one behind the end of the run.
+    for ms in [10, 12, 60, 61, 90, 180] {
+        collector.on_sent(0, true, at(ms * MS), 100);
+    }
+    for ms in [20, 70, 64, 110, 230] {
+        collector.on_received_from_first(0, at(ms * MS));
+    }
+    let record = finish(&mut collector);
+    let iat = record.slices[0].iat_received.clone().unwrap();
+    let (samples, mean_ns) = (iat.samples, iat.mean_ns);
+    assert_eq!((samples, mean_ns), (3, 70.0 * MS as f64));
+    // Intervals of 50, 40 and 120 ms.
+    assert_eq!(iat.variance_ns2, (400.0 + 900.0 + 2500.0) / 2.0 * 1e12);
+    assert_eq!(record.slices[0].iat_sent.samples, 5);
+    let other = record.slices[1].iat_received.clone();
+    assert_eq!(other, Some(IatFigures::default()));
+    // The next run begins anew.
+    collector.on_received_from_first(0, at(MS));
+    let next = finish(&mut collector).slices[0].iat_received.clone();
+    assert_eq!(next, Some(IatFigures::default()));
 }
 
 #[test]

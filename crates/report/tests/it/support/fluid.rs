@@ -163,23 +163,25 @@ fn slice_record(
         .map(|i| CdfPoint(delays[last * i / 100], i as f64 / 100.0))
         .collect();
     let burst = noise.about(0.265, 0.02);
+    let iat_sent = IatFigures {
+        samples: 54_384,
+        mean_ns: noise.about(735_500.0, 0.001),
+        variance_ns2: noise.about(1.86e11, 0.01),
+        cdf: vec![
+            CdfPoint(11_000, 0.0),
+            CdfPoint(12_000, burst),
+            CdfPoint(980_000, burst + 0.01),
+            CdfPoint(1_000_000, 0.95),
+            CdfPoint(1_020_000, 1.0),
+        ],
+    };
     SliceRecord {
         slice: name.to_owned(),
         whole: figures(&series, 0..bins),
         steady: figures(&series, transient_bins..bins),
         delay_cdf,
-        iat_sent: IatFigures {
-            samples: 54_384,
-            mean_ns: noise.about(735_500.0, 0.001),
-            variance_ns2: noise.about(1.86e11, 0.01),
-            cdf: vec![
-                CdfPoint(11_000, 0.0),
-                CdfPoint(12_000, burst),
-                CdfPoint(980_000, burst + 0.01),
-                CdfPoint(1_000_000, 0.95),
-                CdfPoint(1_020_000, 1.0),
-            ],
-        },
+        iat_received: Some(iat_sent.clone()),
+        iat_sent,
         series,
         ..SliceRecord::default()
     }
