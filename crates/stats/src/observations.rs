@@ -16,7 +16,7 @@ use crate::mser;
 use crate::objective::DelayLimit;
 pub use crate::observation::{RunObservation, SliceObservation};
 use crate::opportunity;
-use crate::plot::PlotX;
+use crate::plot::{Distributed, PlotX};
 use crate::projection::Projection;
 use crate::quantity::Quantity;
 use crate::record::{
@@ -154,7 +154,7 @@ impl Observations {
         }
         check(record)?;
 
-        let keeps_cdf = needs_iat_distribution(study, key);
+        let compares_iat = compares_iat(study, key);
         let cycle_ns = study.scenarios[scenario].cycle_ns;
         let cycle = Duration::from_nanos(cycle_ns);
         let observation = RunObservation {
@@ -163,7 +163,7 @@ impl Observations {
             transient: record.transient,
             slices: (record.slices.iter().zip(&study.slices))
                 .map(|(slice, description)| {
-                    observe(study, record, slice, description, cycle, keeps_cdf)
+                    observe(study, record, slice, description, cycle, compares_iat)
                 })
                 .collect(),
             applications: without_series(record),
@@ -283,10 +283,11 @@ fn observe(
     slice: &SliceRecord,
     description: &SliceDescription,
     cycle: Duration,
-    keeps_cdf: bool,
+    compares_iat: bool,
 ) -> SliceObservation {
     let objective = description.objective;
     let is_tcp = |flow: &FlowRecord| flow.slice == slice.slice && flow.flow.protocol == TCP;
+    let keeps_cdf = compares_iat || draws_iat(study, &slice.slice);
     let iat = |of: &IatFigures| IatFigures {
         cdf: match keeps_cdf {
             true => of.cdf.clone(),
@@ -416,13 +417,19 @@ fn served(slice: &SliceRecord, from: usize, span_ns: u64) -> f64 {
 }
 
 /// True if a published figure compares the inter-arrival times of this cell's repetitions.
-fn needs_iat_distribution(study: &StudyDescription, key: &RunKey) -> bool {
+fn compares_iat(study: &StudyDescription, key: &RunKey) -> bool {
     let names = |list: &[String], name: &String| list.is_empty() || list.contains(name);
     study.published.iter().any(|figure| {
         figure.metric.quantity == Quantity::IatKolmogorovSmirnov
             && names(&figure.policies, &key.policy)
             && names(&figure.scenarios, &key.scenario)
     })
+}
+
+/// True if a declared figure draws the inter-arrival times of a slice.
+fn draws_iat(study: &StudyDescription, slice: &str) -> bool {
+    let mut plots = study.plots.iter();
+    plots.any(|plot| matches!(&plot.x, PlotX::Distribution(of) if of.of == Distributed::Iat && of.slice == slice))
 }
 
 /// Values of a slice of a run whose distribution declared figures draw, with the figure's place in the study.
@@ -433,8 +440,9 @@ fn distributed(
 ) -> Vec<(usize, Vec<f64>)> {
     let plots = study.plots.iter().enumerate();
     let values = plots.filter_map(|(place, plot)| match &plot.x {
-        PlotX::Distribution(of) if of.slice == slice.slice && of.of.percentiles().is_empty() => {
-            Some((place, of.values(&slice.series, record.bin_ns)))
+        PlotX::Distribution(of) if of.slice == slice.slice => {
+            let values = of.values(&slice.series, record.bin_ns);
+            (!values.is_empty()).then_some((place, values))
         }
         _ => None,
     });

@@ -105,7 +105,7 @@ pub struct PlotDistribution {
 }
 
 impl PlotDistribution {
-    /// Returns each value of a run with this series; none of a distribution that is drawn by its percentiles.
+    /// Returns each value of a run with this series; none of a distribution that is kept otherwise.
     pub(crate) fn values(&self, series: &Series, bin_ns: u64) -> Vec<f64> {
         let episodes = || loss_episodes(series, bin_ns).into_iter();
         match self.of {
@@ -141,6 +141,8 @@ pub enum Distributed {
     LossEpisodeFrames,
     /// Frames lost in each interval of a given length.
     LostFrames,
+    /// Inter-arrival times of the first source, as sent and as received.
+    Iat,
 }
 
 impl Distributed {
@@ -175,7 +177,7 @@ impl Distributed {
                 (Q::CompletionTimeP90, 0.9),
                 (Q::CompletionTimeP99, 0.99),
             ],
-            Self::LossEpisodeLength | Self::LossEpisodeFrames | Self::LostFrames => &[],
+            Self::LossEpisodeLength | Self::LossEpisodeFrames | Self::LostFrames | Self::Iat => &[],
         };
         of.to_vec()
     }
@@ -190,6 +192,7 @@ impl Distributed {
             Self::CompletionTime => Quantity::CompletionTimeMean,
             Self::LossEpisodeLength => Quantity::LossEpisodeLength,
             Self::LossEpisodeFrames | Self::LostFrames => Quantity::LossEpisodeFrames,
+            Self::Iat => Quantity::IatMean,
         }
     }
 
@@ -203,6 +206,7 @@ impl Distributed {
             Self::CompletionTime => "completion time",
             Self::LossEpisodeLength | Self::LossEpisodeFrames => self.quantity().words(),
             Self::LostFrames => "lost frames",
+            Self::Iat => "inter-arrival time",
         }
     }
 
@@ -215,6 +219,7 @@ impl Distributed {
             Self::CompletionTime => ("flows begun", "in progress at the end"),
             Self::LossEpisodeLength | Self::LossEpisodeFrames => ("episodes of loss", ""),
             Self::LostFrames => ("intervals", ""),
+            Self::Iat => ("inter-arrival times", ""),
         }
     }
 }

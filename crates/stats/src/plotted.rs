@@ -5,6 +5,7 @@ use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RunObservation};
 use crate::plot::{Distributed, PlotDescription, PlotDistribution, PlotValue, PlotX};
 use crate::quantity::{Metric, Quantity, Subject};
+use crate::record::CdfPoint;
 
 /// Values of a figure in one policy under one scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +14,8 @@ pub struct PlotCell {
     pub policy: usize,
     /// Scenario, by its place in the study.
     pub scenario: usize,
+    /// Point at which intervals of a distribution were measured, "as sent" or "as received"; empty for all else.
+    pub point: &'static str,
     /// Runs.
     pub runs: u32,
     /// On the horizontal axis, where that is a quantity; `None` if no run has it.
@@ -49,8 +52,8 @@ pub fn cells(
         confidence: valid_confidence(study.margins.confidence),
     };
     let cells = policies.flat_map(|(policy, _)| {
-        let cell = |scenario: &usize| measure.cell(plot, policy, *scenario);
-        scenarios.iter().filter_map(cell).collect::<Vec<_>>()
+        let of_scenario = |scenario: &usize| measure.of_cell(plot, policy, *scenario);
+        scenarios.iter().flat_map(of_scenario).collect::<Vec<_>>()
     });
     cells.collect()
 }
@@ -62,19 +65,38 @@ struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    fn cell(&self, plot: &PlotDescription, policy: usize, scenario: usize) -> Option<PlotCell> {
+    fn of_cell(&self, plot: &PlotDescription, policy: usize, scenario: usize) -> Vec<PlotCell> {
+        let points: &[&str] = match &plot.x {
+            PlotX::Distribution(of) if of.of == Distributed::Iat => &[SENT, RECEIVED],
+            _ => &[""],
+        };
+        let cell = |point: &&'static str| self.cell(plot, point, policy, scenario);
+        points.iter().filter_map(cell).collect()
+    }
+
+    fn cell(
+        &self,
+        plot: &PlotDescription,
+        point: &'static str,
+        policy: usize,
+        scenario: usize,
+    ) -> Option<PlotCell> {
         let runs = self.observations.cell(policy, scenario).count();
         let value = |of: &PlotValue| {
             let slice = of.slice.as_deref();
             self.estimate(of.metric, (slice, of.queue.as_deref()), policy, scenario)
         };
         let (distribution, without_value) = match &plot.x {
+            PlotX::Distribution(of) if of.of == Distributed::Iat => {
+                (self.of_intervals(of, point, policy, scenario), 0.0)
+            }
             PlotX::Distribution(of) => self.distribution(plot, of, policy, scenario),
             _ => (Vec::new(), 0.0),
         };
         (runs > 0).then(|| PlotCell {
             policy,
             scenario,
+            point,
             runs: u32::try_from(runs).unwrap_or(u32::MAX),
             x: match &plot.x {
                 PlotX::Value(of) => value(of),
@@ -147,23 +169,72 @@ impl Measure<'_> {
         let distributed = runs.filter_map(|run| Some(&run.slices.get(slice)?.distributed));
         let values = distributed.flatten();
         let values = values.filter(|(plot, _)| Some(*plot) == place);
-        let mut values: Vec<f64> = values.flat_map(|(_, values)| values).copied().collect();
-        values.sort_by(f64::total_cmp);
-        let count = values.len() as f64;
+        let values = values.flat_map(|(_, values)| values);
+        self.empirical(values.map(|value| (*value, 1)).collect())
+    }
+
+    /// The same over inter-arrival times, as exact as their distribution in each run.
+    fn of_intervals(
+        &self,
+        of: &PlotDistribution,
+        point: &str,
+        policy: usize,
+        scenario: usize,
+    ) -> Vec<(Estimate, f64)> {
+        let Some(slice) = self.study.slice_place(&of.slice) else {
+            return Vec::new();
+        };
+        let runs = self.observations.cell(policy, scenario);
+        let slices = runs.filter_map(|run| run.slices.get(slice));
+        let mut values = Vec::new();
+        for slice in slices {
+            let iat = match point {
+                RECEIVED => slice.received_iat.as_ref(),
+                _ => Some(&slice.iat),
+            };
+            let mut below = 0;
+            for CdfPoint(value, fraction) in iat.into_iter().flat_map(|iat| &iat.cdf) {
+                let samples = iat.map_or(0.0, |iat| iat.samples as f64);
+                let reached = (fraction * samples).round() as u32;
+                values.push((*value as f64, reached.saturating_sub(below)));
+                below = reached;
+            }
+        }
+        self.empirical(values)
+    }
+
+    /// Distribution of values, each of which occurs so many times.
+    fn empirical(&self, mut values: Vec<(f64, u32)>) -> Vec<(Estimate, f64)> {
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let count: f64 = values.iter().map(|(_, times)| f64::from(*times)).sum();
+        let mut reached = 0.0;
         let mut points: Vec<(Estimate, f64)> = Vec::new();
-        for (place, value) in (1u32..).zip(values) {
-            let share = f64::from(place) / count;
+        for (value, times) in values.into_iter().filter(|(_, times)| *times > 0) {
+            reached += f64::from(times);
+            let share = reached / count;
             match points.last_mut() {
-                Some((last, reached)) if last.mean == value => {
-                    last.samples += 1;
-                    *reached = share;
+                Some((last, up_to)) if last.mean == value => {
+                    last.samples = last.samples.saturating_add(times);
+                    *up_to = share;
                 }
-                _ => points.extend(Estimate::of(&[value], self.confidence).map(|e| (e, share))),
+                _ => {
+                    let estimate = Estimate::of(&[value], self.confidence);
+                    let estimate = estimate.map(|one| Estimate {
+                        samples: times,
+                        ..one
+                    });
+                    points.extend(estimate.map(|estimate| (estimate, share)));
+                }
             }
         }
         points
     }
 }
+
+/// Inter-arrival times at the first point: no policy changes them.
+pub const SENT: &str = "as sent";
+/// Inter-arrival times at the last point.
+const RECEIVED: &str = "as received";
 
 /// Number of values of a run that percentiles are of, and their share of all that could have one; `None` without any.
 fn sample(of: &PlotDistribution, slice: usize, run: &RunObservation) -> Option<(u64, f64)> {

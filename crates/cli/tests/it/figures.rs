@@ -355,6 +355,7 @@ figures:
   of-one: {cases: a, x: scenario, y: {metric: throughput, slice: rest}, title: Of one case}
   each-interval: {cases: a, x: {distribution: lost_frames, slice: rest, every: 500 ms}}
   percentiles: {cases: [a, c], scenarios: crowded, x: {distribution: delay, slice: critical}}
+  arrivals: {cases: a, scenarios: crowded, x: {distribution: iat, slice: critical}}
 cases:
   a: {x: 20 % of the link, scenarios: {calm: {sources: {rest: {rate: 20 %}}}}}
   b: {x: 40 % of the link, scenarios: {calm: {sources: {rest: {rate: 40 %}}}}}
@@ -394,6 +395,7 @@ fn declared_figures_are_right_at_both_widths_and_on_the_page() {
     };
     let all = [
         "against",
+        "arrivals",
         "each-interval",
         "of-one",
         "over-names",

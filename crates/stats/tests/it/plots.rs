@@ -7,7 +7,7 @@ use slicewise_stats::estimate::Estimate;
 use slicewise_stats::plot::{Distributed, PlotDescription, PlotDistribution, PlotValue, PlotX};
 use slicewise_stats::plotted::{self, PlotCell};
 use slicewise_stats::quantity::Quantity;
-use slicewise_stats::record::{DelayFigures, RunRecord};
+use slicewise_stats::record::{CdfPoint, DelayFigures, IatFigures, RunRecord};
 use slicewise_stats::summary::SummaryBuilder;
 
 fn value(quantity: Quantity) -> PlotValue {
@@ -143,6 +143,29 @@ fn a_distribution_is_of_every_episode_of_all_runs() {
         delays.is_sorted_by(|a, b| a.0 <= b.0 && a.2 < b.2),
         "{delays:?}"
     );
+}
+
+#[test]
+fn inter_arrival_times_are_drawn_as_sent_and_as_received_with_as_many_samples_as_they_have() {
+    let mut records = runs();
+    records.truncate(2);
+    records[0].slices[0].iat_received = Some(IatFigures {
+        samples: 10,
+        cdf: vec![CdfPoint(5_000, 0.7), CdfPoint(9_000, 1.0)],
+        ..IatFigures::default()
+    });
+    let all = cells(&distribution(Distributed::Iat, None), &records);
+    let drawn = |cell: &PlotCell| {
+        let points = cell.distribution.iter();
+        let points = points.map(|(value, share)| (value.mean, value.samples, *share));
+        (cell.point, points.collect::<Vec<_>>())
+    };
+    // The other record is of a run that did not measure them as received.
+    let expected = [
+        (plotted::SENT, vec![(12_000.0, 600, 0.3), (1e6, 1400, 1.0)]),
+        ("as received", vec![(5_000.0, 7, 0.7), (9_000.0, 3, 1.0)]),
+    ];
+    assert_eq!(all.iter().map(drawn).collect::<Vec<_>>(), expected);
 }
 
 #[test]

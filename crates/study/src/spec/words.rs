@@ -222,6 +222,7 @@ words! {
         delay: Self::Delay, pdv: Self::Pdv, request_latency: Self::RequestLatency,
         completion_time: Self::CompletionTime, loss_episode_length: Self::LossEpisodeLength,
         loss_episode_frames: Self::LossEpisodeFrames, lost_frames: Self::LostFrames,
+        iat: Self::Iat,
     }
     Basis as "Basis", "a basis of a published figure" {
         predicted: Self::Predicted, calibrated: Self::Calibrated, entailed: Self::Entailed,

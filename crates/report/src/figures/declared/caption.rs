@@ -138,6 +138,10 @@ fn why_absent(quantity: Quantity) -> &'static str {
         | Quantity::LossEpisodeRatio => "nothing was lost",
         Quantity::LossRatio => "nothing was sent",
         Quantity::TransientEnd | Quantity::TransientThroughput => "no transient was found",
+        Quantity::IatMean
+        | Quantity::IatVariance
+        | Quantity::ReceivedIatMean
+        | Quantity::ReceivedIatVariance => "no interval between packets was measured",
         _ if of_applications() => "the applications have no sample",
         _ => "nothing arrived",
     }

@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::signs::{self, Sign};
 use slicewise_stats::description::{ScenarioDescription, StudyDescription};
 use slicewise_stats::plot::{PlotDescription, PlotValue, PlotX};
-use slicewise_stats::plotted::PlotCell;
+use slicewise_stats::plotted::{PlotCell, SENT};
 use std::collections::BTreeSet;
 
 /// A declared figure and the studies that it draws.
@@ -196,8 +196,8 @@ impl<'a> Declared<'a> {
         self.cases.iter().flat_map(of_case).collect()
     }
 
-    /// Returns group or case, policy and scenario, as far as lines differ in them and not places.
-    fn parts(&self, entry: Entry<'a>) -> [&'a str; 3] {
+    /// Returns group or case, policy, scenario and point, as far as lines differ in them and not places.
+    fn parts(&self, entry: Entry<'a>) -> [&'a str; 4] {
         let of_cases = matches!(self.plot.x, PlotX::Case | PlotX::CaseNumber);
         let is_along = matches!(
             self.plot.x,
@@ -211,17 +211,18 @@ impl<'a> Declared<'a> {
             group if group.is_empty() || is_apart => entry.case(),
             group => group,
         };
-        let policy = if self.plot.x == PlotX::Policy {
+        // No policy changes what is sent.
+        let policy = if self.plot.x == PlotX::Policy || entry.cell.point == SENT {
             ""
         } else {
             entry.policy()
         };
         let scenario = if is_along { "" } else { entry.scenario_name() };
-        [case, policy, scenario]
+        [case, policy, scenario, entry.cell.point]
     }
 
     fn lines(&self, entries: &[Entry<'a>]) -> Vec<Line<'a>> {
-        let mut keys: Vec<[&str; 3]> = Vec::new();
+        let mut keys: Vec<[&str; 4]> = Vec::new();
         for entry in entries {
             let parts = self.parts(*entry);
             if !keys.contains(&parts) {
@@ -229,18 +230,19 @@ impl<'a> Declared<'a> {
             }
         }
         let differ = |part: usize| keys.iter().any(|key| key[part] != keys[0][part]);
-        let differing = [0, 1, 2].map(differ);
+        let differing = [0, 1, 2, 3].map(differ);
         let mut policies: Vec<&str> = Vec::new();
         for policy in self.cases.iter().flat_map(|(study, ..)| &study.policies) {
             if !policies.contains(&policy.name.as_str()) {
                 policies.push(&policy.name);
             }
         }
-        let is_a_policy = differing == [false, true, false];
-        let line = |(index, key): (usize, &[&'a str; 3])| {
-            let [_, policy, _] = key;
+        let is_a_policy = differing == [false, true, false, false];
+        let line = |(index, key): (usize, &[&'a str; 4])| {
+            let [_, policy, ..] = key;
             let place = policies.iter().position(|name| name == policy);
-            let parts = key.iter().zip(differing).filter(|(_, differs)| *differs);
+            let parts = key.iter().zip(differing);
+            let parts = parts.filter(|(part, differs)| *differs && !part.is_empty());
             let parts: Vec<&str> = parts.map(|(part, _)| *part).collect();
             let own = entries.iter().filter(|entry| self.parts(**entry) == *key);
             let own: Vec<Entry<'a>> = own.copied().collect();
