@@ -55,6 +55,7 @@ fn every_shipped_study_is_correct() {
             "p4-tins-next (2 cases)",
             "p4-tins-tunnels (4 cases)",
             "p4-tins (13 cases)",
+            "router-delay-spikes (5 cases)",
             "router-extensions (4 cases)",
             "router-mechanisms-as-listed",
             "router-mechanisms-minimum",
