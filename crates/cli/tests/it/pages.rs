@@ -132,8 +132,8 @@ fn table(
         }
         owned(shown)
     } else {
-        for command in spec.command.split("; ") {
-            if ran.insert(command.to_owned()) {
+        for command in &spec.commands {
+            if ran.insert(command.clone()) {
                 folder.run(command)?;
             }
         }
@@ -303,13 +303,28 @@ columns - | value=mean | -
 |---|---|---|
 | FIFO | | much |
 | priority | 0 % | none |
-| both | | |
+
+<!-- figures: slicewise run studies/voice-and-bulk.yaml --repetitions 2
+run slicewise run studies/voice-and-bulk.yaml --repetitions 2
+each slice=voice span=steady quantity=loss_ratio
+rows policy=fifo scenario=storm as=% + policy=priority | -
+-->
+| policies | lost |
+|---|---|
+| both | **?** under FIFO, **0 %** by priority |
+| others | much |
 ";
     let folder = Folder::new(false);
     let made = regenerated(page, &folder).unwrap();
     contains(&made, "| FIFO | 17.5 % | much |\n| priority | 0 % | none |");
-    contains(&made, "| both | 17.5 % / 0 % |  |");
+    contains(
+        &made,
+        "| both | **17.5 %** under FIFO, **0 %** by priority |",
+    );
     assert_eq!(regenerated(&made, &folder).unwrap(), made);
+    let unknown = made.replace("| much |\n", "| **much** |\n");
+    let unknown = regenerated(&unknown, &folder).unwrap_err();
+    contains(&unknown, "0 figures are described, 1 are in bold: | others");
     let altered = made
         .replace("17.5 %", "17.6 %")
         .replace("...", "no such line");

@@ -10,11 +10,25 @@
 //!
 //! Each row and column of the table has keys, `*` for none, or `-` where it is written by hand. Together with those of
 //! `each` they select a row of `data/FILE.csv` (`file`, by default `cells`) of the study, or of one of its cases
-//! (`case`), by values of columns; a key without value selects nothing. Keys of several figures stand between ` / `, as
-//! these figures do in their cell. Several commands stand between `; `; `study` is then whose results a figure is from (by
-//! default those of the first). `value` names the column with the figure (`mean`), and `as` its unit and number of
-//! significant digits (`ms:3`); `±` behind that adds half of the 95 % interval. `take` is `sum`, `mean`, `least` or `most`
-//! of several rows, and `per` a column whose `take` it is divided by.
+//! (`case`), by values of columns, with `~` for a space; a key without value selects nothing. `value` names the column
+//! with the figure (`mean`), and `as` its unit and number of significant digits (`ms:3`); `±` behind that adds half of
+//! the 95 % interval. `take` is `sum`, `mean`, `least` or `most` of several rows, and `per` a column whose `take` it is
+//! divided by.
+//!
+//! Without `columns` the bold text of a row is its figures, in order, and everything else is written by hand:
+//!
+//! ```text
+//! <!-- figures: slicewise run studies/dpdk-hqos.yaml
+//! run slicewise run studies/dpdk-hqos-variations.yaml
+//! each file=application_cells source=web quantity=request_latency_mean_ns as=ms policy=q64-b64
+//! rows case=e3 scenario=alone + scenario=cross + outcome=request_latency_mean relative_to_scenario=alone
+//! rows study=dpdk-hqos-variations case=transfers scenario=t2 | -
+//! -->
+//! ```
+//!
+//! Behind `+` a figure has the keys of the one before it, unless it states its own. `run` names further commands, and
+//! `study` whose results a figure is from (by default those of the first command). `outcome=METRIC` is the outcome of the
+//! comparison with a published figure of this metric; it takes over `study` and `case` alone.
 
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -24,11 +38,12 @@ type Keys = BTreeMap<String, String>;
 
 /// Cells of a table.
 pub struct Spec {
-    /// Commands that make the results, with `; ` between them.
-    pub command: String,
-    each: Keys,
-    rows: Vec<Option<Vec<Keys>>>,
-    columns: Vec<Option<Vec<Keys>>>,
+    /// Commands that make the results.
+    pub commands: Vec<String>,
+    /// Figures of each row, none of one by hand.
+    rows: Vec<Vec<Keys>>,
+    /// Empty where figures stand in bold.
+    columns: Vec<Option<Keys>>,
     /// Hash of the figures, of a table by hand.
     pub seal: String,
 }
@@ -38,43 +53,75 @@ fn keys(text: &str) -> Result<Keys, String> {
     let pair = |word: &str| {
         let pair = word
             .split_once('=')
-            .map(|(key, value)| (key.to_owned(), value.to_owned()));
+            .map(|(key, value)| (key.to_owned(), value.replace('~', " ")));
         pair.ok_or_else(|| format!("`{word}` is not KEY=VALUE"))
     };
     words.map(pair).collect()
 }
 
-fn parts(text: &str) -> Result<Vec<Option<Vec<Keys>>>, String> {
-    let part = |part: &str| match part.trim() {
+fn column(text: &str) -> Result<Option<Keys>, String> {
+    match text.trim() {
         "-" => Ok(None),
-        "*" => Ok(Some(vec![Keys::new()])),
-        part => part
-            .split(" / ")
-            .map(keys)
-            .collect::<Result<_, _>>()
-            .map(Some),
+        "*" => Ok(Some(Keys::new())),
+        text => keys(text).map(Some),
+    }
+}
+
+/// Figures of a row, each with its own keys and, where it states none, those of the one before it.
+fn row(text: &str, each: &Keys) -> Result<Vec<Keys>, String> {
+    let mut before = each.clone();
+    let figure = |mut own: Keys| {
+        let mut figure = before.clone();
+        if let Some(metric) = own.remove("outcome") {
+            figure.retain(|key, _| key == "study" || key == "case");
+            figure.extend(keys("file=published value=outcome").expect("these are pairs"));
+            figure.insert("metric".to_owned(), metric);
+            figure.extend(own);
+        } else {
+            figure.extend(own);
+            before.clone_from(&figure);
+        }
+        figure
     };
-    text.split('|').map(part).collect()
+    match text.trim() {
+        "-" => Ok(Vec::new()),
+        "*" => Ok(vec![each.clone()]),
+        text => {
+            let own: Result<Vec<Keys>, String> = text.split(" + ").map(keys).collect();
+            Ok(own?.into_iter().map(figure).collect())
+        }
+    }
 }
 
 impl Spec {
     /// Reads the comment above a table: what stands behind `figures` in its first line, and its other lines.
     pub fn read(first: &str, rest: &[&str]) -> Result<Self, String> {
         let (_, command) = first.split_once(": ").ok_or("the command is missing")?;
+        let mut each = Keys::new();
         let mut spec = Self {
-            command: command.to_owned(),
-            each: Keys::new(),
+            commands: vec![command.to_owned()],
             rows: Vec::new(),
             columns: Vec::new(),
             seal: String::new(),
         };
         for line in rest {
             match line.split_once(' ').unwrap_or((line, "")) {
-                ("each", text) => spec.each.extend(keys(text)?),
-                ("rows", text) => spec.rows.extend(parts(text)?),
-                ("columns", text) => spec.columns.extend(parts(text)?),
+                ("run", text) => spec.commands.push(text.to_owned()),
+                ("each", text) => each.extend(keys(text)?),
+                ("rows", text) => {
+                    for part in text.split('|') {
+                        spec.rows.push(row(part, &each)?);
+                    }
+                }
+                ("columns", text) => {
+                    for part in text.split('|') {
+                        spec.columns.push(column(part)?);
+                    }
+                }
                 ("seal", text) => spec.seal = text.to_owned(),
-                (other, _) => return Err(format!("`{other}` is not each, rows, columns or seal")),
+                (other, _) => {
+                    return Err(format!("`{other}` is not run, each, rows, columns or seal"));
+                }
             }
         }
         Ok(spec)
@@ -82,8 +129,7 @@ impl Spec {
 
     /// Fills the cells of a table from results.
     pub fn filled(&self, table: &[&str], results: &Path) -> Result<Vec<String>, String> {
-        let study = self
-            .command
+        let study = self.commands[0]
             .split_whitespace()
             .find(|word| word.ends_with(".yaml"));
         let study = study
@@ -128,39 +174,66 @@ impl Spec {
         let (head, body) = table.split_at(2);
         let mut filled: Vec<String> = head.iter().map(|line| (*line).to_owned()).collect();
         for (line, row) in body.iter().zip(&self.rows) {
-            let cells = line.trim_matches('|').split('|');
-            let mut cells: Vec<String> = cells.map(|cell| cell.trim().to_owned()).collect();
-            if cells.len() != self.columns.len() {
-                let described = self.columns.len();
-                return Err(format!(
-                    "{described} columns are described, {} are there: {line}",
-                    cells.len()
-                ));
-            }
-            for (cell, column) in cells.iter_mut().zip(&self.columns) {
-                if let (Some(row), Some(column)) = (row, column) {
-                    let figure = |(row, column): (&Keys, &Keys)| {
-                        let keys = self.each.iter().chain(row).chain(column);
-                        keys.map(|(key, value)| (key.clone(), value.clone()))
-                            .collect()
-                    };
-                    let pairs = row
-                        .iter()
-                        .flat_map(|row| column.iter().map(move |column| (row, column)));
-                    *cell = replace(pairs.map(figure).collect(), cell)?;
-                }
-            }
-            filled.push(format!("| {} |", cells.join(" | ")));
+            filled.push(if self.columns.is_empty() {
+                in_bold(line, row, &mut replace)?
+            } else {
+                self.in_columns(line, row, &mut replace)?
+            });
         }
         Ok(filled)
     }
+
+    fn in_columns(
+        &self,
+        line: &str,
+        row: &[Keys],
+        replace: &mut impl FnMut(Keys, &str) -> Result<String, String>,
+    ) -> Result<String, String> {
+        let cells = line.trim_matches('|').split('|');
+        let mut cells: Vec<String> = cells.map(|cell| cell.trim().to_owned()).collect();
+        if cells.len() != self.columns.len() {
+            let described = self.columns.len();
+            return Err(format!(
+                "{described} columns are described, {} are there: {line}",
+                cells.len()
+            ));
+        }
+        for (cell, column) in cells.iter_mut().zip(&self.columns) {
+            if let ([row], Some(column)) = (row, column) {
+                let mut keys = row.clone();
+                keys.extend(column.clone());
+                *cell = replace(keys, cell)?;
+            }
+        }
+        Ok(format!("| {} |", cells.join(" | ")))
+    }
+}
+
+fn in_bold(
+    line: &str,
+    row: &[Keys],
+    replace: &mut impl FnMut(Keys, &str) -> Result<String, String>,
+) -> Result<String, String> {
+    let mut parts: Vec<String> = line.split("**").map(str::to_owned).collect();
+    if parts.len() != 2 * row.len() + 1 {
+        return Err(format!(
+            "{} figures are described, {} are in bold: {line}",
+            row.len(),
+            parts.len() / 2
+        ));
+    }
+    for (part, keys) in parts.iter_mut().skip(1).step_by(2).zip(row) {
+        *part = replace(keys.clone(), part)?;
+    }
+    Ok(parts.join("**"))
 }
 
 /// Text of a cell.
 fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String> {
     let mut option =
         |name: &str, otherwise: &str| keys.remove(name).unwrap_or_else(|| otherwise.to_owned());
-    let (file, value, format, take) = (
+    let (study, file, value, format, take) = (
+        option("study", study),
         option("file", "cells"),
         option("value", "mean"),
         option("as", ""),
@@ -168,7 +241,6 @@ fn figure(mut keys: Keys, study: &str, results: &Path) -> Result<String, String>
     );
     keys.retain(|_, value| !value.is_empty());
     let per = keys.remove("per");
-    let study = keys.remove("study").unwrap_or_else(|| study.to_owned());
     let mut folder = results.join(&study);
     if let Some(case) = keys.remove("case") {
         folder.push(format!("{study}-{case}"));
