@@ -294,9 +294,9 @@ $ slicewise plan plans/three-kinds.yaml
 ...
 ```
 
-<!-- figures: slicewise plan plans/three-kinds.yaml; slicewise run studies/voice-and-bulk.yaml --repetitions 2
-each study=voice-and-bulk slice=voice span=steady quantity=loss_ratio scenario=storm as=%
-rows policy=fifo | policy=priority | policy=fifo / policy=priority
+<!-- figures: slicewise run studies/voice-and-bulk.yaml --repetitions 2
+each slice=voice span=steady quantity=loss_ratio scenario=storm as=%
+rows policy=fifo | policy=priority
 columns - | value=mean | -
 -->
 | policy | lost | published |

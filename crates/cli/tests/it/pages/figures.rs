@@ -136,13 +136,9 @@ impl Spec {
             .and_then(|path| Path::new(path).file_stem())
             .ok_or("the command names no study")?;
         let study = study.to_str().unwrap();
-        self.cells(table, |figures, _| {
-            let text = |keys: Keys| {
-                let named = format!("{keys:?}");
-                figure(keys, study, results).map_err(|what| format!("{named}: {what}"))
-            };
-            let texts: Vec<String> = figures.into_iter().map(text).collect::<Result<_, _>>()?;
-            Ok(texts.join(" / "))
+        self.cells(table, |keys, _| {
+            let named = format!("{keys:?}");
+            figure(keys, study, results).map_err(|what| format!("{named}: {what}"))
         })
     }
 
@@ -158,11 +154,11 @@ impl Spec {
         Ok(hash[..4].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Replaces each cell with figures, by the keys of each and by its text.
+    /// Replaces each cell that is a figure, by its keys and its text.
     fn cells(
         &self,
         table: &[&str],
-        mut replace: impl FnMut(Vec<Keys>, &str) -> Result<String, String>,
+        mut replace: impl FnMut(Keys, &str) -> Result<String, String>,
     ) -> Result<Vec<String>, String> {
         if table.len() != self.rows.len() + 2 {
             let there = table.len().saturating_sub(2);
