@@ -195,6 +195,7 @@ impl Measure<'_> {
             let mut below = 0;
             for CdfPoint(value, fraction) in iat.into_iter().flat_map(|iat| &iat.cdf) {
                 let samples = iat.map_or(0.0, |iat| iat.samples as f64);
+                #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
                 let reached = (fraction * samples).round() as u32;
                 values.push((*value as f64, reached.saturating_sub(below)));
                 below = reached;
