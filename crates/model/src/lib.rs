@@ -44,6 +44,6 @@ pub use rate::{
 };
 pub use reallocation::{RateDemand, RateLimits, ReallocatedClass, ReallocationParams};
 pub use resolve::{
-    MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams, ReallocatedClassSpec, ReallocationError,
-    ReallocationSpec,
+    MAX_PRIORITY_LEVELS, Part, PolicyError, PortParams, ReallocatedClassSpec, ReallocatedPolicy,
+    ReallocationError, ReallocationSpec,
 };

@@ -10,7 +10,9 @@ mod named_queue;
 mod policer;
 mod reallocation;
 
-pub use reallocation::{ReallocatedClassSpec, ReallocationError, ReallocationSpec};
+pub use reallocation::{
+    ReallocatedClassSpec, ReallocatedPolicy, ReallocationError, ReallocationSpec,
+};
 
 use crate::class_map::MAX_DSCP;
 use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec};

@@ -16,9 +16,10 @@ impl StudyPolicy {
         dut: &DutParams,
         rates: &[BitRate],
     ) -> Result<PolicyParams, PolicyError> {
-        let classes = self.reallocation.iter().flat_map(|own| &own.classes);
-        let names = classes.map(|class| class.name.as_str());
-        let spec = self.spec.with_rates(names.zip(rates.iter().copied()));
-        device::fitting(&spec, self.device.as_ref().unwrap_or(dut))
+        let device = self.device.as_ref().unwrap_or(dut);
+        match &self.reallocation {
+            Some(reallocation) => device::fitting(&reallocation.apply(&self.spec, rates), device),
+            None => device::fitting(&self.spec, device),
+        }
     }
 }

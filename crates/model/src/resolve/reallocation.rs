@@ -7,6 +7,8 @@ use slicewise_units::{Accounting, BitRate, Duration};
 
 /// Shortest interval: no controller polls a device more often.
 const EVERY_MIN: Duration = Duration::from_millis(1);
+/// Shortest interval on a gateway, whose loop waits for its turn on a processor twice in each interval.
+const GATEWAY_EVERY_MIN: Duration = Duration::from_millis(10);
 
 /// A class of a loop, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +117,39 @@ impl ReallocationSpec {
             classes,
         })
     }
+}
+
+impl ReallocationParams {
+    /// Checks that a gateway can carry it out.
+    ///
+    /// # Errors
+    /// If it would read counters too often.
+    pub fn check_gateway(&self) -> Result<(), ReallocationError> {
+        if self.every >= GATEWAY_EVERY_MIN {
+            return Ok(());
+        }
+        let problem = format!(
+            "is {}: at least {GATEWAY_EVERY_MIN} on a gateway, whose loop shares the processor with others",
+            self.every
+        );
+        fail("every", problem)
+    }
+
+    /// Returns `policy` with these rates of the classes of the loop, in their order.
+    #[must_use]
+    pub fn apply(&self, policy: &PolicySpec, rates: &[BitRate]) -> PolicySpec {
+        let names = self.classes.iter().map(|class| class.name.as_str());
+        policy.with_rates(names.zip(rates.iter().copied()))
+    }
+}
+
+/// A policy with the control loop that sets rates of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReallocatedPolicy {
+    /// The policy as written.
+    pub spec: PolicySpec,
+    /// The loop.
+    pub params: ReallocationParams,
 }
 
 /// Guarantees fit in `rate` together.
