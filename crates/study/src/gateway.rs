@@ -1,7 +1,7 @@
 //! The configuration of a gateway: a link, a policy, and two interfaces, in the words of a study.
 
 use crate::diagnostics::Diagnostics;
-use slicewise_model::{PolicyParams, Rate};
+use slicewise_model::{PolicyParams, Rate, ReallocatedPolicy};
 use slicewise_units::ByteCount;
 use std::path::PathBuf;
 
@@ -53,6 +53,8 @@ pub struct GatewayDirection {
     pub link: Rate,
     /// How they share it.
     pub policy: PolicyParams,
+    /// The loop that sets rates of the policy, if there is one.
+    pub reallocated: Option<ReallocatedPolicy>,
 }
 
 /// How a gateway receives and sends frames.

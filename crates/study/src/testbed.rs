@@ -301,7 +301,7 @@ impl Study {
 }
 
 /// A device of a testbed that keeps to `rate`: nothing else of it is modelled.
-const fn on_testbed(model: DutModel, rate: Rate) -> DutParams {
+pub(crate) const fn on_testbed(model: DutModel, rate: Rate) -> DutParams {
     DutParams {
         model,
         port_rate: rate,

@@ -11,9 +11,11 @@ use crate::gateway::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayDirection,
     GatewayPacketIo,
 };
+use crate::params::DutModel;
 use crate::spec::{At, Named};
+use crate::testbed::on_testbed;
 use crate::{problem, settings};
-use slicewise_model::{Discipline, PolicyParams, Rate};
+use slicewise_model::{Discipline, PolicyParams, Rate, ReallocatedPolicy, ReallocationParams};
 use slicewise_units::ByteCount;
 
 /// Longest name of an interface in Linux, bytes.
@@ -94,20 +96,16 @@ impl Checker<'_> {
             problem!(self.problems, at.span => "this is more than {MAX_MEMORY}");
         }
         let metrics_port = spec.metrics_port.unwrap_or(DEFAULT_METRICS_PORT);
-        let policies = [policy.as_ref(), backward.as_ref().map(|way| &way.policy)];
+        let ways = [policy.as_ref(), backward.as_ref()];
+        let policies = ways.map(|way| way.map(|way| &way.policy));
+        self.check_commits(spec, ways);
         let controller = match &spec.controller {
             Some(controller) => Some(self.controller(controller, policies)?),
             None => None,
         };
         Some(GatewayConfig {
             interfaces: interfaces?,
-            directions: [
-                GatewayDirection {
-                    link: link?,
-                    policy: policy?,
-                },
-                backward?,
-            ],
+            directions: [link.and(policy)?, backward?],
             packet_io: spec.packet_io,
             memory,
             metrics_port: (metrics_port > 0).then_some(metrics_port),
@@ -218,28 +216,46 @@ impl Checker<'_> {
         Some(text.to_owned())
     }
 
+    /// No loop commits a guaranteed policy of the other direction, too: its bounds would not hold again before the next busy period.
+    fn check_commits(&mut self, spec: &GatewaySpec, ways: [Option<&GatewayDirection>; 2]) {
+        let ways = || ways.into_iter().flatten();
+        let is_guaranteed =
+            |way: &GatewayDirection| way.policy.discipline == Discipline::Guaranteed;
+        let backward = spec
+            .backward
+            .as_ref()
+            .and_then(|way| way.value.policy.as_ref());
+        let mut written = spec.policy.iter().chain(backward);
+        if ways().any(|way| way.reallocated.is_some())
+            && ways().any(is_guaranteed)
+            && let Some(at) = written.find_map(|policy| policy.place("reallocate"))
+        {
+            problem!(self.problems, at => "each decision of the loop commits the policies of both directions, and the other one is \
+                `guaranteed`, whose delay bounds hold from the next busy period after a commit"; "leave `reallocate` out");
+        }
+    }
+
     /// The other direction, which is like the first where nothing else is said.
     fn backward(
         &mut self,
         spec: &GatewaySpec,
         link: Option<Rate>,
-        policy: Option<&PolicyParams>,
+        forward: Option<&GatewayDirection>,
     ) -> Option<GatewayDirection> {
         let own = spec.backward.as_ref().map(|backward| &backward.value);
         let other_link = own.and_then(|own| own.link).map(|link| link.value);
         let link = other_link.map(|LinkRate(rate)| rate).or(link)?;
-        let policy = match (own.and_then(|own| own.policy.as_ref()), &spec.policy) {
+        match (own.and_then(|own| own.policy.as_ref()), &spec.policy) {
             (Some(other), _) => {
                 let path = ["backward", "policy"];
-                self.gateway_policy("backward", &path, other, spec, link)?
+                self.gateway_policy("backward", &path, other, spec, link)
             }
             // Percentages are of another rate here.
-            (None, Some(forward)) if other_link.is_some() => {
-                self.gateway_policy("policy", &["policy"], forward, spec, link)?
+            (None, Some(written)) if other_link.is_some() => {
+                self.gateway_policy("policy", &["policy"], written, spec, link)
             }
-            (None, _) => policy?.clone(),
-        };
-        Some(GatewayDirection { link, policy })
+            (None, _) => forward.cloned(),
+        }
     }
 
     fn gateway_policy(
@@ -249,13 +265,16 @@ impl Checker<'_> {
         policy: &Placed<PolicyFileSpec>,
         spec: &GatewaySpec,
         link: Rate,
-    ) -> Option<PolicyParams> {
+    ) -> Option<GatewayDirection> {
         for key in ["published", "scalability"] {
             if let Some(at) = policy.place(key) {
                 problem!(self.problems, at => "`{key}` is for policies of a study");
             }
         }
-        self.refuse_loop(policy);
+        if let (Some(at), Some(_)) = (policy.place("reallocate"), &spec.controller) {
+            problem!(self.problems, at => "a loop would set rates beside slices of the controller"; "leave out `reallocate` or `controller`");
+            return None;
+        }
         // A class is compared with each of them.
         let queues = policy.value.queues.iter().flat_map(|list| &list.0);
         if !self.is_few("queues", queues.map(|queue| queue.span)) {
@@ -265,13 +284,28 @@ impl Checker<'_> {
             value: name.to_owned(),
             span: policy.span,
         };
-        let understood = self.understand(&name, path, policy, &spec.slices, link.rate)?;
+        let mut understood = self.understand(&name, path, policy, &spec.slices, link.rate)?;
         let written = understood.spec.clone();
         let control = spec.network_control.as_ref();
-        let resolved = self.with_network_control(control, understood, path, policy.span, link)?;
+        let resolved =
+            self.with_network_control(control, &mut understood, path, policy.span, link)?;
         for note in written.delay_notes(&resolved) {
             self.problems.warn(policy.span, note);
         }
-        Some(resolved)
+        let device = on_testbed(DutModel::Gateway, link);
+        let reallocation = self.reallocation(path, policy, &understood.spec, &device)?;
+        if let Some(Err(error)) = reallocation.as_ref().map(ReallocationParams::check_gateway) {
+            let at = self.place_of_loop(path, &error).unwrap_or(policy.span);
+            self.problems.add(at, error.to_string());
+            return None;
+        }
+        Some(GatewayDirection {
+            link,
+            policy: resolved,
+            reallocated: reallocation.map(|params| ReallocatedPolicy {
+                spec: understood.spec,
+                params,
+            }),
+        })
     }
 }

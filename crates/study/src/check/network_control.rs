@@ -168,7 +168,7 @@ impl Checker<'_> {
     pub(super) fn with_network_control(
         &mut self,
         control: Option<&Placed<NetworkControl>>,
-        mut understood: Understood,
+        understood: &mut Understood,
         path: &[&str],
         otherwise: Span,
         link: Rate,
@@ -176,7 +176,7 @@ impl Checker<'_> {
         let own = control.map(|control| control.value.clone());
         let own = own.unwrap_or_default();
         if !own.enabled {
-            return self.resolved(&understood, path, otherwise, link.into());
+            return self.resolved(understood, path, otherwise, link.into());
         }
         let at = control.map_or(otherwise, |control| control.span);
         if understood
@@ -197,7 +197,7 @@ impl Checker<'_> {
         };
         if without.resolve_for(link.into()).is_err() {
             understood.spec = without;
-            return self.resolved(&understood, path, otherwise, link.into());
+            return self.resolved(understood, path, otherwise, link.into());
         }
         problem!(self.problems, at => "beside the share of ARP and other network control the policy does not fit: {error}";
             "lower a guarantee, give the share less (`network_control: {{rate: …, burst: …}}`), or do without it \

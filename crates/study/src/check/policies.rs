@@ -63,7 +63,7 @@ settings! {
         weights: Weights,
         /// True for no policy at all: one queue for everything.
         none: Option<bool>,
-        /// A control loop that readjusts the rates of its shapers and policers to measured demand; simulated only.
+        /// A control loop that readjusts the rates of its shapers and policers to measured demand: simulated, and on the gateway.
         reallocate: Option<ReallocationSpec>,
         /// The device that runs it, where that is another one than the study's `dut`: what differs.
         dut: Option<Placed<PolicyDutSpec>>,

@@ -103,7 +103,7 @@ impl Checker<'_> {
     }
 
     /// Where the setting of a policy's loop that `error` is about is written, as far as it is.
-    fn place_of_loop(&self, path: &[&str], error: &ReallocationError) -> Option<Span> {
+    pub(super) fn place_of_loop(&self, path: &[&str], error: &ReallocationError) -> Option<Span> {
         let entry = self.entry_at(&[path, &["reallocate"]].concat())?;
         let (mut node, mut at) = (entry.node, entry.span());
         let of_class = error.class.as_deref().map(|class| ["classes", class]);
@@ -117,10 +117,10 @@ impl Checker<'_> {
         Some(at)
     }
 
-    /// Only a policy that is compared has a loop.
+    /// The policy of a device of a path has no loop.
     pub(super) fn refuse_loop(&mut self, policy: &Placed<PolicyFileSpec>) {
         if let Some(at) = policy.place("reallocate") {
-            problem!(self.problems, at => "only a policy that a study compares can be reallocated, in the simulator";
+            problem!(self.problems, at => "only a policy that a study compares, or that of a gateway, can be reallocated";
                 "leave `reallocate` out");
         }
     }

@@ -162,6 +162,54 @@ fn a_whole_configuration_of_a_router_is_taken_with_a_warning() {
     assert_eq!(parse(GOOD).unwrap().warnings.count(), 0);
 }
 
+const LENT: &str = "\
+interfaces: [left, right]
+link: 35 Mbit/s
+policy:
+  classes:
+    - {name: critical, match: {vlan: 10}}
+    - {name: rest, match: {vlan: 20}, shape: 50 %, queue_limit: 10 ms}
+  reallocate:
+    every: 100 ms
+    classes:
+      critical: {guarantee: 50 %}
+      rest: {guarantee: 50 %, minimum: 50 %}
+";
+
+#[test]
+fn a_loop_sets_rates_of_both_directions() {
+    let config = parse(&format!("{LENT}backward: {{link: 10 Mbit/s}}\n")).unwrap();
+    let rates = config.directions.map(|direction| {
+        let looped = direction.reallocated.unwrap();
+        let rates = [1_000_000, 9_000_000].map(BitRate::new);
+        let policy = looped.params.apply(&looped.spec, &rates);
+        let policy = policy.resolve_for(direction.link.into()).unwrap();
+        let mut classes = policy.classes.iter();
+        // The class for ARP and the like stays.
+        assert_eq!(classes.next().unwrap().name, "network-control");
+        let rest = classes.find(|class| class.name == "rest").unwrap();
+        (looped.params.rate, rest.shape.unwrap().rate.rate)
+    });
+    let [whole, slow, set] = [35_000_000, 10_000_000, 9_000_000].map(BitRate::new);
+    assert_eq!(rates, [(whole, set), (slow, set)]);
+    assert_eq!(parse(GOOD).unwrap().directions[0].reallocated, None);
+}
+
+#[test]
+fn what_is_wrong_with_a_loop_is_told_at_its_place() {
+    let wrong = |from: &str, to: &str| {
+        assert!(LENT.contains(from), "{from}");
+        parse(&LENT.replacen(from, to, 1)).unwrap_err()
+    };
+    insta::assert_snapshot!(wrong("100 ms", "5 ms"), @"gateway.yaml:8:12 `5 ms`: every: is 5 ms: at least 10 ms on a gateway, whose loop shares the processor with others");
+    insta::assert_snapshot!(wrong("      critical: {", "      critcal: {"), @"gateway.yaml:10:7 `critcal`: there is no class `critcal` in this policy; help: did you mean `critical`?");
+    insta::assert_snapshot!(wrong("shape: 50 %, queue_limit: 10 ms", "weight: 3"), @"gateway.yaml:9:5 `classes`: no class of the loop has a rate that it could set: give one of them `shape` or `police`");
+    let controller = "  url: http://127.0.0.1:9650\n  name: e\n  link: u\n  state: s\n";
+    insta::assert_snapshot!(wrong("policy:", &format!("controller:\n{controller}policy:")), @"gateway.yaml:12:3 `reallocate`: a loop would set rates beside slices of the controller; help: leave out `reallocate` or `controller`");
+    let back = "backward: {policy: {discipline: guaranteed, classes: []}}\npolicy:";
+    insta::assert_snapshot!(wrong("policy:", back), @"gateway.yaml:8:3 `reallocate`: each decision of the loop commits the policies of both directions, and the other one is `guaranteed`, whose delay bounds hold from the next busy period after a commit; help: leave `reallocate` out");
+}
+
 const CONTROLLED: &str = "\
 interfaces: [left, right]
 link: 35 Mbit/s
