@@ -318,12 +318,12 @@ impl Deciding<'_> {
                 }
             }
             Answer::Flows(flows) => self.report(flows),
-            Answer::Reloaded(directions) => {
-                match announcement(&self.link, &directions) {
+            Answer::Reloaded(params) => {
+                match announcement(&self.link, &params.directions) {
                     Ok(announced) => self.announced.set(announced),
                     Err(problem) => log::warn("announcement", &[("reason", &problem)]),
                 }
-                self.reconciler.on_reloaded(*directions);
+                self.reconciler.on_reloaded(params.directions);
             }
             other => self.reconciler.on_answer(other, time::now()),
         }

@@ -236,6 +236,7 @@ mod tests {
         let mut all = Histogram::default();
         classes.iter().for_each(|(_, delay)| all.merge(delay));
         let counted = ClassesCounted {
+            at: Instant::ZERO,
             flows: Vec::new(),
             direction: Way::Forward,
             delay: Some(all),

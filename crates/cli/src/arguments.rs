@@ -488,6 +488,9 @@ pub struct GatewayOptions {
     /// on a virtual machine, but each processor draws the power of a busy one.
     #[arg(long, conflicts_with = "busy_poll")]
     pub keep_awake: bool,
+    /// Log each decision of `reallocate`, too (`level=debug event=reallocated`).
+    #[arg(long)]
+    pub debug: bool,
     /// Only check the configuration.
     #[arg(long)]
     pub check: bool,

@@ -8,8 +8,8 @@ use crate::load::{load_study, policy_named, warn};
 use crate::{noteln, outln};
 use slicewise_agent::{Agent, AgentParams};
 use slicewise_live::gateway::{self, GatewayError, GatewayParams, OpenError, PacketIo, WaitMode};
-use slicewise_live::{DirectionParams, EngineParams};
-use slicewise_model::Discipline;
+use slicewise_live::{DirectionParams, EngineParams, log};
+use slicewise_model::{Discipline, ReallocatedPolicy};
 use slicewise_study::{
     DEFAULT_MEMORY, DEFAULT_METRICS_PORT, GatewayConfig, GatewayController, GatewayPacketIo, Pacing,
 };
@@ -49,6 +49,9 @@ pub fn gateway(options: &GatewayOptions) -> Result<Exit, Failure> {
         let file = file.map_or_else(String::new, |file| file.display().to_string());
         outln!("{file}: {first} and {second}: no mistakes found");
         return Ok(Exit::Success);
+    }
+    if options.debug {
+        log::show_debug();
     }
     let wait = WaitMode {
         busy_poll: options.busy_poll,
@@ -120,6 +123,10 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
     let study = phase.map_or(&study, |phase| &phase.study);
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(study, wanted)?;
+    let reallocated = policy.reallocation.clone().map(|params| ReallocatedPolicy {
+        spec: policy.spec.clone(),
+        params,
+    });
     let direction = DirectionParams {
         link: study.capacity_of(policy),
         policy: policy.params.clone().into(),
@@ -131,6 +138,7 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
     Ok(GatewayParams {
         interfaces,
         directions: [direction.clone(), direction],
+        reallocated: [reallocated.clone(), reallocated],
         packet_io: PacketIo::Auto,
         memory_bytes: DEFAULT_MEMORY.bytes(),
         metrics_port: (metrics_port > 0).then_some(metrics_port),
@@ -144,6 +152,10 @@ fn disciplines(params: &GatewayParams) -> [Discipline; 2] {
 fn params(config: GatewayConfig) -> GatewayParams {
     GatewayParams {
         interfaces: config.interfaces,
+        reallocated: config
+            .directions
+            .each_ref()
+            .map(|direction| direction.reallocated.clone()),
         directions: config.directions.map(direction),
         packet_io: match config.packet_io {
             GatewayPacketIo::Auto => PacketIo::Auto,

@@ -6,7 +6,7 @@
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime};
 /// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    /// What is decided often; written [where it is asked for](show_debug) alone.
+    Debug,
     /// As it should be.
     Info,
     /// Something works less well than it could, or not for now.
@@ -26,6 +28,7 @@ const MOST_WAITING: usize = 256;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 static WRITER: OnceLock<SyncSender<Message>> = OnceLock::new();
+static SHOWS_DEBUG: AtomicBool = AtomicBool::new(false);
 static LOST_LINES: AtomicU64 = AtomicU64::new(0);
 
 enum Message {
@@ -97,6 +100,7 @@ pub fn write(level: Level, event: &str, fields: &[(&str, &dyn Display)]) {
 
 fn line(level: Level, event: &str, fields: &[(&str, &dyn Display)]) -> String {
     let level = match level {
+        Level::Debug => "debug",
         Level::Info => "info",
         Level::Warn => "warn",
     };
@@ -115,6 +119,18 @@ fn line(level: Level, event: &str, fields: &[(&str, &dyn Display)]) -> String {
         };
     }
     line
+}
+
+/// Write what is decided often, too, from now on.
+pub fn show_debug() {
+    SHOWS_DEBUG.store(true, Ordering::Relaxed);
+}
+
+/// Decided often.
+pub fn debug(event: &str, fields: &[(&str, &dyn Display)]) {
+    if SHOWS_DEBUG.load(Ordering::Relaxed) {
+        write(Level::Debug, event, fields);
+    }
 }
 
 /// As it should be.

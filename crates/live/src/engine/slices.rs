@@ -41,6 +41,8 @@ pub struct GoneSlice {
 pub struct ClassesCounted {
     /// The direction.
     pub direction: Way,
+    /// When they were counted.
+    pub at: Instant,
     /// With the first class: how long frames of all classes waited.
     pub delay: Option<Histogram>,
     /// Link time that the direction has lost.
@@ -156,6 +158,7 @@ impl Engine {
         let (classes, next) = found.classes_from(from, most);
         ClassesCounted {
             direction,
+            at: now,
             delay: (from == 0).then(|| found.delay().clone()),
             lost_link_time: found.counters().lost_link_time,
             classes,

@@ -3,9 +3,10 @@
 //! Requests wait in a channel of bounded length; the forwarding thread carries out a few of them in each round, and
 //! answers all of them in their order. Neither waits for the other: who asks may go on asking before it is answered.
 
+use super::GatewayParams;
 use crate::engine::{
-    ClassesCounted, DirectedChange, DirectionParams, Engine, EngineBasis, FlowsCounted, GoneSlice,
-    NotChanged, PreparedDirections, ReplacedDirections,
+    ClassesCounted, DirectedChange, Engine, EngineBasis, FlowsCounted, GoneSlice, NotChanged,
+    PreparedDirections, ReplacedDirections,
 };
 use crate::sys::poll::Waker;
 use slicewise_dataplane::{SliceChanged, Stale};
@@ -59,7 +60,7 @@ pub enum Answer {
     /// No answer: the last frame of a slice that was removed has left.
     Gone(Box<GoneSlice>),
     /// No answer: another configuration is in force. Slices that were added are as they were.
-    Reloaded(Box<[DirectionParams; 2]>),
+    Reloaded(Box<GatewayParams>),
 }
 
 /// The gateway does not run any more.
@@ -170,9 +171,8 @@ impl Controlled {
     }
 
     /// Report that another configuration is in force.
-    pub(super) fn on_reloaded(&self, directions: &[DirectionParams; 2]) {
-        let reloaded = Answer::Reloaded(Box::new(directions.clone()));
-        (self.answers)(reloaded);
+    pub(super) fn on_reloaded(&self, params: &GatewayParams) {
+        (self.answers)(Answer::Reloaded(Box::new(params.clone())));
     }
 
     /// Descriptor to wait for, beside frames.

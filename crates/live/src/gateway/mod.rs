@@ -3,6 +3,7 @@
 mod control;
 mod interface;
 mod offloads;
+mod reallocation;
 mod reload;
 mod status;
 mod watch;
@@ -19,7 +20,9 @@ use crate::sys::{heap, scheduling, time};
 pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
+use reallocation::Reallocating;
 use reload::{Reloader, Reloading};
+use slicewise_model::ReallocatedPolicy;
 use slicewise_units::{Duration, Instant, Way};
 pub use status::{ControllerSnapshot, ControllerStatus};
 use std::io;
@@ -33,6 +36,8 @@ pub struct GatewayParams {
     pub interfaces: [String; 2],
     /// From the first to the second interface, and back.
     pub directions: [DirectionParams; 2],
+    /// Loops that set rates of these policies. None beside a controller.
+    pub reallocated: [Option<ReallocatedPolicy>; 2],
     /// How frames are received and sent.
     pub packet_io: PacketIo,
     /// Maximum frame memory, bytes.
@@ -122,7 +127,8 @@ pub struct Controller {
 }
 
 /// Forward until SIGINT or SIGTERM. On SIGHUP, `load` is asked, on a thread of its own, for what to do
-/// from then on. A `controller` may change slices meanwhile; a reload leaves those that it has added.
+/// from then on. A `controller` may change slices meanwhile; a reload leaves those that it has added. Without one, loops of
+/// the policies may set their rates; a reload begins with the rates as written.
 ///
 /// # Errors
 /// If it cannot start. An interface that fails later is retried until it is back.
@@ -130,27 +136,22 @@ pub fn run(
     params: &GatewayParams,
     wait: WaitMode,
     load: &mut (dyn FnMut() -> Result<GatewayParams, String> + Send),
-    mut controller: Option<Controller>,
+    controller: Option<Controller>,
 ) -> Result<Stopped, GatewayError> {
     heap::keep_what_is_freed();
-    let slices = controller.as_mut().map(|controller| &mut controller.slices);
-    let outcome = Gateway::start(params, wait, slices).and_then(|mut gateway| {
+    let outcome = Gateway::start(params, wait, controller).and_then(|gateway| {
         let waker = Waker::new().map_err(system("cannot create an event"))?;
-        if let Some(controller) = controller {
-            gateway.status = Some(Arc::clone(&controller.status));
-            gateway.controlled = Some(start_controller(controller)?);
-        }
         std::thread::scope(|scope| gateway.run(&Reloader::start(scope, load, &waker)))
     });
     log::finish();
     outcome
 }
 
-/// Start the thread that changes slices. Nobody waits for its end: it may wait for a network.
-fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> {
-    let Controller {
-        slices, answers, ..
-    } = controller;
+/// Start the thread that changes slices, or policies. Nobody waits for its end: it may wait for a network.
+fn start_control(
+    answers: Answers,
+    run: impl FnOnce(Control) + Send + 'static,
+) -> Result<Controlled, GatewayError> {
     let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
     let thread = std::thread::Builder::new().name("controller".to_owned());
     let started = thread.spawn(move || {
@@ -158,7 +159,7 @@ fn start_controller(controller: Controller) -> Result<Controlled, GatewayError> 
         if let Err(error) = scheduling::become_ordinary() {
             log::warn("controller_thread_is_real_time", &[("reason", &error)]);
         }
-        slices.run(control);
+        run(control);
     });
     started.map_err(system("cannot start a thread"))?;
     Ok(controlled)
@@ -182,7 +183,7 @@ struct Gateway {
     stop_at: Option<Instant>,
     reloading: Reloading,
     watch: Watch,
-    controlled: Option<Controlled>,
+    controlled: Controlled,
     status: Option<Arc<ControllerStatus>>,
 }
 
@@ -194,7 +195,7 @@ impl Gateway {
     fn start(
         params: &GatewayParams,
         wait: WaitMode,
-        slices: Option<&mut Box<dyn ControlSlices>>,
+        mut controller: Option<Controller>,
     ) -> Result<Self, GatewayError> {
         let [first, second] = &params.interfaces;
         if first == second {
@@ -221,11 +222,11 @@ impl Gateway {
             largest_frame: largest,
             receive_queues,
             memory_bytes: params.memory_bytes,
-            adds_slices: slices.is_some(),
+            adds_slices: controller.is_some(),
         };
         let mut engine = Engine::new(&engine_params, now)?;
-        if let Some(slices) = slices {
-            slices.restore(&mut engine, now);
+        if let Some(controller) = &mut controller {
+            controller.slices.restore(&mut engine, now);
         }
         watch::log_memory(&engine);
         for (side, port) in ports.iter_mut().enumerate() {
@@ -248,6 +249,18 @@ impl Gateway {
                 &[("address", &format!("127.0.0.1:{}", server.port()))],
             );
         }
+        let status = controller
+            .as_ref()
+            .map(|controller| Arc::clone(&controller.status));
+        let controlled = match controller {
+            Some(Controller {
+                slices, answers, ..
+            }) => start_control(answers, |control| slices.run(control))?,
+            None => {
+                let (answers, thread) = Reallocating::new(params, &exchange, now);
+                start_control(answers, |control| thread.run(&control))?
+            }
+        };
         let awake = wait.keep_awake.then(Awake::keep);
         let is_real_time = schedule(wait);
         Ok(Self {
@@ -267,8 +280,8 @@ impl Gateway {
             stop_at: None,
             reloading: Reloading::default(),
             watch: Watch::default(),
-            controlled: None,
-            status: None,
+            controlled,
+            status,
         })
     }
 
@@ -304,10 +317,8 @@ impl Gateway {
                 if waiting.happened(2) {
                     self.on_reloads(reloader);
                 }
-                if waiting.happened(3)
-                    && let Some(controlled) = &self.controlled
-                {
-                    controlled.on_woken();
+                if waiting.happened(3) {
+                    self.controlled.on_woken();
                 }
             } else if self.is_real_time && now.saturating_since(self.rested_at) > REST_EVERY {
                 waiting.clear();
@@ -340,9 +351,7 @@ impl Gateway {
         waiting.add(self.signals.descriptor());
         waiting.add(self.exchange.waker().descriptor());
         waiting.add(reloader.descriptor());
-        // In the place of the fourth there is always one.
-        let controlled = self.controlled.as_ref().map(Controlled::descriptor);
-        waiting.add(controlled.unwrap_or_else(|| reloader.descriptor()));
+        waiting.add(self.controlled.descriptor());
         if self.stop_at.is_none() {
             for descriptor in self.ports.iter().flat_map(Interface::descriptors) {
                 waiting.add(descriptor);
@@ -364,18 +373,16 @@ impl Gateway {
     /// Change slices as another thread asks; returns whether there is more to do.
     #[inline]
     fn carry_out(&mut self, now: Instant) -> bool {
-        match &self.controlled {
-            Some(controlled) if !self.reloading.holds_slices() => {
-                let commits = self.engine.commits();
-                let is_asked = controlled.carry_out(&mut self.engine, now);
-                if self.engine.commits() != commits {
-                    // Classes have other numbers.
-                    self.look = Look::default();
-                }
-                is_asked
-            }
-            _ => false,
+        if self.reloading.holds_slices() {
+            return false;
         }
+        let commits = self.engine.commits();
+        let is_asked = self.controlled.carry_out(&mut self.engine, now);
+        if self.engine.commits() != commits {
+            // Classes have other numbers.
+            self.look = Look::default();
+        }
+        is_asked
     }
 
     fn on_failures(&mut self, round: &Round) {
@@ -441,6 +448,7 @@ impl Gateway {
             refused_frames: self.engine.refused_frames(),
             lost_log_lines: log::lost_lines(),
             controller: self.status.as_ref().map(|status| status.snapshot()),
+            reallocation: None,
         }
     }
 

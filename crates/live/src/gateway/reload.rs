@@ -293,9 +293,7 @@ impl Gateway {
         fields: &[(&str, &dyn Display)],
     ) {
         reloader.drop_later(std::mem::replace(&mut self.params, params));
-        if let Some(controlled) = &self.controlled {
-            controlled.on_reloaded(&self.params.directions);
-        }
+        self.controlled.on_reloaded(&self.params);
         watch::log_memory(&self.engine);
         self.reloading.reloads += 1;
         self.reloading.is_begun = false;
@@ -319,6 +317,7 @@ fn prepare(load: &mut Load<'_>, current: &Current) -> Result<Reload, String> {
     let GatewayParams {
         interfaces,
         directions,
+        reallocated: _,
         packet_io,
         memory_bytes,
         metrics_port,
@@ -380,6 +379,7 @@ mod tests {
         let params = GatewayParams {
             interfaces: ["a".to_owned(), "b".to_owned()],
             directions: [direction.clone(), direction],
+            reallocated: [None, None],
             packet_io: PacketIo::AfPacket,
             memory_bytes: 8 << 20,
             metrics_port: None,

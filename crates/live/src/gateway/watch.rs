@@ -20,14 +20,14 @@ const SMALLEST_FRAME: FrameLengths = FrameLengths {
 
 /// A count of something that should not happen.
 #[derive(Debug, Default)]
-struct Trouble {
+pub(super) struct Trouble {
     logged: u64,
     again_at: Instant,
 }
 
 impl Trouble {
     /// How many more there are than were logged, if it is time to log them.
-    fn more(&mut self, count: u64, now: Instant) -> Option<u64> {
+    pub(super) fn more(&mut self, count: u64, now: Instant) -> Option<u64> {
         if count <= self.logged || now < self.again_at {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Passes snapshots from the forwarding thread to those that request them; the forwarding thread never waits.
 
-use super::Snapshot;
+use super::{ReallocationSnapshot, Snapshot};
 use crate::sys::poll::Waker;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +14,8 @@ pub struct Exchange {
     waker: Waker,
     latest: Mutex<Latest>,
     is_there: Condvar,
+    /// Written by the thread of the loops, so that the thread that forwards has nothing to do with it.
+    reallocation: Mutex<Option<ReallocationSnapshot>>,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +35,7 @@ impl Exchange {
             waker: Waker::new()?,
             latest: Mutex::new(Latest::default()),
             is_there: Condvar::new(),
+            reallocation: Mutex::default(),
         })
     }
 
@@ -61,6 +64,15 @@ impl Exchange {
         }
     }
 
+    /// The state of the loops over rates from now on; `None` where there is none.
+    pub fn set_reallocation(&self, state: Option<ReallocationSnapshot>) {
+        let mut reallocation = self
+            .reallocation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *reallocation = state;
+    }
+
     /// Ask, and wait for the answer; `None` where the gateway does not answer in time.
     #[must_use]
     pub fn ask(&self, timeout: Duration) -> Option<Snapshot> {
@@ -75,6 +87,13 @@ impl Exchange {
         if result.timed_out() {
             return None;
         }
-        latest.snapshot.clone()
+        let reallocation = self
+            .reallocation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        latest.snapshot.clone().map(|snapshot| Snapshot {
+            reallocation: reallocation.clone(),
+            ..snapshot
+        })
     }
 }

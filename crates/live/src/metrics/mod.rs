@@ -18,7 +18,7 @@ use crate::gateway::ControllerSnapshot;
 use crate::histogram::Histogram;
 use crate::port::PortCounters;
 use slicewise_dataplane::{ClassCounters, ElephantCounters};
-use slicewise_units::Duration;
+use slicewise_units::{BitRate, BothWays, Duration};
 
 /// Classes of a direction that are reported one by one: those with the most offered bytes. The rest are
 /// reported together, so that the size of a report does not grow with the number of classes.
@@ -50,6 +50,23 @@ pub struct Snapshot {
     pub lost_log_lines: u64,
     /// State of the controller of its slices, if there is one.
     pub controller: Option<ControllerSnapshot>,
+    /// State of the loops over rates of its policies, if there are any.
+    pub reallocation: Option<ReallocationSnapshot>,
+}
+
+/// Loops over rates at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReallocationSnapshot {
+    /// Commits of policies with other rates.
+    pub commits: u64,
+    /// Intervals at whose end nothing was read, because the reading before was late.
+    pub skipped: u64,
+    /// Decisions that were not carried out.
+    pub refused: u64,
+    /// How much later than due decisions were in force.
+    pub lateness: Histogram,
+    /// Rates in force of the classes of each direction's loop.
+    pub rates: BothWays<Vec<(String, BitRate)>>,
 }
 
 /// An interface at one moment.

@@ -1,6 +1,6 @@
 //! A snapshot as OpenMetrics 1.0 text (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 
-use super::{DirectionSnapshot, Snapshot};
+use super::{DirectionSnapshot, Snapshot, TOP_CLASSES};
 use crate::engine::Discard;
 use crate::histogram::Histogram;
 use slicewise_dataplane::{ClassCounters, DropReason, ElephantCounters};
@@ -19,6 +19,7 @@ pub fn render(snapshot: &Snapshot) -> String {
     let mut text = Text(String::with_capacity(16 * 1024));
     gateway(&mut text, snapshot);
     controller(&mut text, snapshot);
+    reallocation(&mut text, snapshot);
     interfaces(&mut text, snapshot);
     directions(&mut text, snapshot);
     classes(&mut text, snapshot);
@@ -152,6 +153,45 @@ fn controller(text: &mut Text, snapshot: &Snapshot) {
     ] {
         text.family(name, "gauge", help);
         text.sample(name, &[], value);
+    }
+}
+
+fn reallocation(text: &mut Text, snapshot: &Snapshot) {
+    let Some(reallocation) = &snapshot.reallocation else {
+        return;
+    };
+    for (name, help, value) in [
+        (
+            "slicewise_reallocation_commits",
+            "Commits of other rates by `reallocate`.",
+            reallocation.commits,
+        ),
+        (
+            "slicewise_reallocation_skipped_intervals",
+            "Intervals at whose end `reallocate` read nothing, because the reading before was late.",
+            reallocation.skipped,
+        ),
+        (
+            "slicewise_reallocation_refused",
+            "Decisions of `reallocate` that were not carried out.",
+            reallocation.refused,
+        ),
+    ] {
+        text.family(name, "counter", help);
+        text.sample(&format!("{name}_total"), &[], value);
+    }
+    let name = "slicewise_reallocation_lateness_seconds";
+    let help = "How much later than due decisions of `reallocate` were in force.";
+    text.family(name, "histogram", help);
+    text.histogram(name, &[], &reallocation.lateness);
+    let name = "slicewise_reallocated_rate_bits_per_second";
+    text.family(name, "gauge", "Rate that `reallocate` gives to a class.");
+    let rates = reallocation.rates.as_ref().into_iter();
+    for ((label, _), (_, rates)) in each(snapshot).iter().zip(rates) {
+        for (class, rate) in rates.iter().take(TOP_CLASSES) {
+            let labels = [("direction", label.as_str()), ("class", class.as_str())];
+            text.sample(name, &labels, rate.bits_per_second());
+        }
     }
 }
 

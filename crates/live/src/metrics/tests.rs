@@ -83,6 +83,16 @@ fn example() -> Snapshot {
             refused_slices: 2,
             is_written: false,
         }),
+        reallocation: Some(ReallocationSnapshot {
+            commits: 4,
+            skipped: 3,
+            refused: 1,
+            lateness: Histogram::default(),
+            rates: BothWays {
+                forward: vec![("rest".to_owned(), BitRate::new(17_500_000))],
+                backward: Vec::new(),
+            },
+        }),
     }
 }
 
@@ -124,6 +134,7 @@ struct Answering {
 impl Answering {
     fn new() -> Self {
         let exchange = Arc::new(Exchange::new().unwrap());
+        exchange.set_reallocation(example().reallocation);
         let is_over = Arc::new(AtomicBool::new(false));
         let (asked, over) = (Arc::clone(&exchange), Arc::clone(&is_over));
         let gateway = thread::spawn(move || {

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod interfaces;
+mod reallocation;
 mod robustness;
 #[path = "../it/support/mod.rs"]
 mod support;
@@ -17,6 +18,7 @@ fn main() {
     let started = std::time::Instant::now();
     interfaces::all();
     robustness::all();
+    reallocation::all();
     println!(
         "\ntest result: ok, in {:.1} s\n",
         started.elapsed().as_secs_f64()

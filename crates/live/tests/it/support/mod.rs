@@ -16,7 +16,7 @@ use slicewise_live::sys::interface::Interfaces;
 use slicewise_live::sys::namespace;
 use slicewise_model::{
     ClassMap, ClassSpec, Condition, Discipline, GuaranteeSpec, MatchMode, PolicySpec, PrioritySpec,
-    QueueLimitSpec, Rate, RateSpec,
+    QueueLimitSpec, Rate, RateSpec, ReallocatedClassSpec, ReallocatedPolicy, ReallocationSpec,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration as Span};
 use std::io::{BufRead, BufReader};
@@ -344,6 +344,7 @@ pub fn be_gateway() -> bool {
     let params = GatewayParams {
         interfaces: ["left".to_owned(), "right".to_owned()],
         directions: [direction.clone(), direction],
+        reallocated: [(words[2] == "lent").then(|| lent(rate)), None],
         packet_io,
         memory_bytes: 256 << 20,
         metrics_port: words.get(3).map(|port| port.parse().unwrap()),
@@ -359,6 +360,7 @@ pub fn be_gateway() -> bool {
         reloads += 1;
         let mut params = params.clone();
         let (other, rate) = match words[2] {
+            "lent" => ("fifo", rate),
             // On a slower link.
             "exchange" => ("exchanged", rate / 2),
             "third" => ("no third", rate),
@@ -366,6 +368,7 @@ pub fn be_gateway() -> bool {
         };
         if reloads % 2 == 1 {
             params.directions = [0; 2].map(|_| self::direction(rate, other));
+            params.reallocated = [None, None];
         }
         Ok(params)
     };
@@ -450,6 +453,7 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
         }
         "third" => (vec![critical, third()], Discipline::Guaranteed),
         "no third" => (vec![critical], Discipline::Guaranteed),
+        "lent" => (lent(rate).spec.classes, Discipline::MinimumShare),
         other => panic!("{other}"),
     };
     let spec = PolicySpec {
@@ -459,16 +463,47 @@ fn direction(rate: u64, policy: &str) -> DirectionParams {
         guaranteed: None,
         queues: Vec::new(),
     };
-    let port = slicewise_model::PortParams {
-        rate: link,
-        admissible: link,
-        hysteresis: 0,
-    };
     DirectionParams {
         link,
-        policy: spec.resolve_for(port).unwrap().into(),
+        policy: spec.resolve_for(link.into()).unwrap().into(),
         seed: 1,
     }
+}
+
+/// Best effort that is shaped to half of the link, and a loop that lends it what the critical class leaves.
+fn lent(rate: u64) -> ReallocatedPolicy {
+    let class = |name: &str, port: u16| {
+        ClassSpec::new(ClassMap {
+            name: name.to_owned(),
+            mode: MatchMode::All,
+            conditions: vec![Condition::DestinationPort(port..=port)],
+        })
+    };
+    let mut bulk = class("bulk", FLOODED_PORT);
+    bulk.shape = Some(RateSpec::PercentMilli(50_000).into());
+    let spec = PolicySpec {
+        name: "test".to_owned(),
+        classes: vec![class("critical", CRITICAL_PORT), bulk],
+        discipline: Discipline::MinimumShare,
+        guaranteed: None,
+        queues: Vec::new(),
+    };
+    let half = |name: &str| ReallocatedClassSpec {
+        name: name.to_owned(),
+        guarantee: RateSpec::PercentMilli(50_000),
+        minimum: None,
+        maximum: None,
+    };
+    let reallocation = ReallocationSpec {
+        every: Span::from_millis(20),
+        delay: Span::from_millis(5),
+        rate: None,
+        headroom: 0,
+        weight: 100_000,
+        classes: vec![half("critical"), half("bulk")],
+    };
+    let params = reallocation.resolve(&spec, BitRate::new(rate)).unwrap();
+    ReallocatedPolicy { spec, params }
 }
 
 /// A slice that comes and goes.
