@@ -59,8 +59,11 @@ fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
         let unsupported = supports(pacing, policy, &study, &[]).err()?;
         let misfits = unsupported.into_iter().map(|it| {
             let problem = format!("policy `{}` cannot be run here: {}", policy.name, it.why);
-            let class = it.class.as_deref();
-            Misfit::at(&["policies", &policy.name], problem).of_class(class, it.setting)
+            let policy = ["policies", &policy.name];
+            match it.class.as_deref() {
+                Some(class) => Misfit::at(&policy, problem).of_class(Some(class), it.setting),
+                None => Misfit::at(&[&policy[..], &[it.setting]].concat(), problem),
+            }
         });
         Some(misfits.collect::<Vec<_>>())
     });

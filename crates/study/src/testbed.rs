@@ -78,10 +78,10 @@ pub enum TestbedError {
          alone looks into them (`--on gateway`): simulate the study, or leave `teid` out in a study that extends this one"
     )]
     Tunnel(String),
-    /// A loop sets rates of a policy, and no back end but the simulator has it.
+    /// A loop sets rates of a policy, which traffic control and DPDK do not.
     #[error(
-        "a loop sets the rates of policy `{0}` (`reallocate`), which the simulator alone does: simulate the study, or leave the \
-         policy out in a study that extends this one (`without: [policies.{0}]`)"
+        "a loop sets the rates of policy `{0}` (`reallocate`), which only the gateway (`--on gateway`) and the simulator carry \
+         out: leave the policy out in a study that extends this one (`without: [policies.{0}]`)"
     )]
     Reallocation(String),
     /// There is more than one device on its path.
@@ -267,7 +267,9 @@ impl Study {
             .find(|phase| phase.study.policies != self.policies)
             .filter(|_| pacing != Pacing::Departures);
         let mut policies = self.policies.iter();
-        let reallocated = policies.find(|policy| policy.reallocation.is_some());
+        let reallocated = policies
+            .find(|policy| policy.reallocation.is_some())
+            .filter(|_| pacing != Pacing::Departures);
         let errors = [
             (!self.populations.is_empty()).then_some(TestbedError::Populations),
             (!self.link.impairments.is_none()).then_some(TestbedError::Impairments),

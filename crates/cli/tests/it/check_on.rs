@@ -21,6 +21,16 @@ fn changed(changes: &[(&str, &str)]) -> String {
     })
 }
 
+/// [`STUDY`] with a loop over rates.
+fn reallocated(every: &str) -> String {
+    let with = format!(
+        "      - {{name: critical, slice: critical, shape: 5 Mbit/s}}\n    \
+         reallocate: {{every: {every}, classes: {{critical: {{guarantee: 50 %}}}}}}"
+    );
+    let priority = "      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}";
+    changed(&[(priority, &with)])
+}
+
 /// The study that leads to an error, the back end, and where and what is said.
 fn refused(error: &TestbedError) -> (String, &'static str, &'static str, &'static str) {
     match error {
@@ -87,10 +97,7 @@ duration: 1 s
             "source `rest` is in a tunnel",
         ),
         TestbedError::Reallocation(_) => (
-            changed(&[(
-                "      - {name: critical, slice: critical, priority: {rate: 5 Mbit/s}}",
-                "      - {name: critical, slice: critical, shape: 5 Mbit/s}\n    reallocate: {every: 100 ms, classes: {critical: {guarantee: 50 %}}}",
-            )]),
+            reallocated("100 ms"),
             "tc",
             "file.yaml:19:5",
             "a loop sets the rates of policy `first`",
@@ -229,6 +236,21 @@ fn what_hosts_cannot_send_and_devices_cannot_do_has_its_place() {
     let plan = "link: 1 Gbit/s\nslices: {all: {count: 3, guarantee: 1 Mbit/s}}\n";
     let said = sandbox(plan).refused(2, &["check", "file.yaml", "--on", "tc"]);
     contains(&said, "`--on` is for studies");
+}
+
+#[test]
+fn a_loop_over_rates_runs_on_the_gateway_unless_it_reads_too_often() {
+    let on_gateway = ["check", "file.yaml", "--on", "gateway"];
+    let (out, said) = sandbox(&reallocated("10 ms")).succeeded(&on_gateway);
+    assert_eq!((out.contains("2 policies"), said.as_str()), (true, ""));
+    let (_, said) = sandbox(&reallocated("9 ms")).succeeded(&on_gateway);
+    assert_snapshot!(said, @"
+    warning: policy `first` cannot be run here: every: is 9 ms: at least 10 ms on a gateway, whose loop shares the processor with others
+      --> file.yaml:19:5
+       |
+    19 |     reallocate: {every: 9 ms, classes: {critical: {guarantee: 50 %}}}
+       |     ^^^^^^^^^^
+    ");
 }
 
 /// Which of the configurations of [`gateways`] leads to an error of the engine; `None` where the machine decides.

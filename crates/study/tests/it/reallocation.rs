@@ -131,12 +131,17 @@ fn the_policy_has_classes_whose_rates_can_be_set() {
 }
 
 #[test]
-fn a_loop_goes_with_no_timeline_and_no_testbed() {
+fn a_loop_goes_with_no_timeline_and_of_testbeds_with_the_gateway() {
     let timeline = "timeline: {settle: 1 s, changes: {later: {at: 3 s, sources: {other: {rate: 1 Mbit/s}}}}}\nrepetitions:";
     assert_snapshot!(mistakes("repetitions:", timeline), @"study.yaml:29:5 `reallocate`: `reallocate` and `timeline` exclude each other");
     let study = with("", "").unwrap();
-    let error = study.into_testbed(Pacing::Departures).unwrap_err();
-    assert_snapshot!(error, @"a loop sets the rates of policy `p` (`reallocate`), which the simulator alone does: simulate the study, or leave the policy out in a study that extends this one (`without: [policies.p]`)");
+    let error = study.clone().into_testbed(Pacing::TokenBucket);
+    assert_snapshot!(error.unwrap_err(), @"a loop sets the rates of policy `p` (`reallocate`), which only the gateway (`--on gateway`) and the simulator carry out: leave the policy out in a study that extends this one (`without: [policies.p]`)");
+    let on_gateway = study.clone().into_testbed(Pacing::Departures).unwrap();
+    assert_eq!(
+        on_gateway.policies[0].reallocation,
+        study.policies[0].reallocation
+    );
 }
 
 #[test]

@@ -164,6 +164,10 @@ pub fn supports(
     let link = study.capacity_of(policy);
     match pacing {
         Pacing::Departures => {
+            let is_polled = policy.reallocation.as_ref().map(|it| it.check_gateway());
+            if let Some(Err(error)) = is_polled {
+                return Err(of_policy("reallocate", error.to_string()));
+            }
             gateway::supports(&policy.params, link).map_err(|why| of_policy("classes", why))
         }
         Pacing::TokenBucket => tc::supports(&policy.params, link, missing),
