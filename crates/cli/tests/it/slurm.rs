@@ -159,7 +159,24 @@ impl<'a> Slurm<'a> {
                 process.wait().unwrap();
             }
         }
-        kill_where(&format!("SLURMD_NODENAME={node}\0"), |_| true);
+        self.kill_where(&format!("SLURMD_NODENAME={node}\0"), |_| true);
+    }
+
+    /// Kills processes of this cluster's jobs in whose environment `variable` is, where `is_killed` says so of their program.
+    fn kill_where(&self, variable: &str, is_killed: impl Fn(&str) -> bool) {
+        let conf = self.sandbox.path("slurm/slurm.conf");
+        let of_cluster = format!("SLURM_CONF={}\0", conf.display());
+        for process in fs::read_dir("/proc").unwrap().flatten() {
+            let read = |file: &str| text(&fs::read(process.path().join(file)).unwrap_or_default());
+            let environment = read("environ");
+            if environment.contains(&of_cluster)
+                && environment.contains(variable)
+                && is_killed(read("comm").trim())
+            {
+                let killed = process.file_name();
+                let _ = Command::new("kill").arg("-9").arg(killed).status();
+            }
+        }
     }
 
     /// Starts what waits for two minutes because it was put back into the queue.
@@ -178,8 +195,7 @@ impl Drop for Slurm<'_> {
             let _ = process.kill();
             let _ = process.wait();
         }
-        let conf = self.sandbox.path("slurm/slurm.conf");
-        kill_where(&format!("SLURM_CONF={}\0", conf.display()), |_| true);
+        self.kill_where("", |_| true);
     }
 }
 
@@ -188,20 +204,6 @@ fn option_of(file: &str) -> String {
     match file {
         "socket" => "--socket".to_owned(),
         file => format!("--{file}-file"),
-    }
-}
-
-/// Kills processes in whose environment `variable` is, where `is_killed` says so of their program.
-fn kill_where(variable: &str, is_killed: impl Fn(&str) -> bool) {
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let read = |file: &str| fs::read(process.path().join(file)).unwrap_or_default();
-        let name = process.file_name();
-        if text(&read("environ")).contains(variable)
-            && is_killed(text(&read("comm")).trim())
-            && name != *std::process::id().to_string()
-        {
-            let _ = Command::new("kill").arg("-9").arg(name).status();
-        }
     }
 }
 
@@ -250,7 +252,7 @@ fn a_job_array_survives_a_killed_shard_and_a_lost_node() {
     let on_n1 = slurm.ask("squeue -h -r -t RUNNING -w n1 -o %K");
     let killed = on_n1.lines().next().unwrap_or_default().to_owned();
     let of_shard = format!("SLURM_ARRAY_TASK_ID={killed}\0");
-    kill_where(&of_shard, |program| program == "slicewise");
+    slurm.kill_where(&of_shard, |program| program == "slicewise");
     slurm.lose("n2");
     slurm.wait_until("all is done", |slurm| {
         slurm.start_what_waits();
