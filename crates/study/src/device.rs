@@ -17,7 +17,7 @@ const ISR4221_CLASSES: usize = 256;
 const ISR4221_PRIORITY_LEVELS: u8 = 2;
 /// Where both are stated: measured on the device, IOS XE 16.12.04.
 const ISR4221_SOURCE: &str = "limits of the Cisco ISR 4221 with IOS XE 16.12.04 (Grøsvik 2023)";
-/// Where the number of queues of a switch is stated.
+/// Where the number of meters of a switch is stated.
 const SWITCH_SOURCE: &str = "the Intel Tofino switch as published (Chen et al. 2022)";
 /// Meters of a switch. Its table of flows is longer: 40,960 entries.
 const SWITCH_METERS: u64 = 35_840;
@@ -245,14 +245,18 @@ pub(crate) fn scalability(model: DutModel, policy: &PolicyParams) -> Scalability
             }
         }
         DutModel::Switch(SwitchParams { queues, .. }) => {
-            let (slices, limited_by) = match metered_into_queues(policy) {
-                true => (SWITCH_METERS, "35,840 meters".to_owned()),
-                false => (queues.into(), format!("{queues} queues a port")),
+            let (slices, limited_by, source) = match metered_into_queues(policy) {
+                true => (SWITCH_METERS, "35,840 meters".to_owned(), SWITCH_SOURCE),
+                false => (
+                    queues.into(),
+                    format!("{queues} queues a port"),
+                    "`dut.queues` of the study",
+                ),
             };
             Scalability {
                 slices: SliceLimit::Slices(slices),
                 limited_by,
-                source: SWITCH_SOURCE.to_owned(),
+                source: source.to_owned(),
             }
         }
         DutModel::Isr4221 => {

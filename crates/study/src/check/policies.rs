@@ -8,7 +8,7 @@ use super::qos_sched::PolicyDutSpec;
 use super::traffic::{SliceSpec, matches_of};
 use super::{Checker, StudySpec, Table};
 use crate::device;
-use crate::file::{Entry, Node, Placed, Span};
+use crate::file::{Entry, Node, Placed, Span, Value};
 use crate::params::{DutParams, HopParams};
 use crate::spec::{At, List, Named, Reference, Verbatim, Weights};
 use crate::study::StudyPolicy;
@@ -460,10 +460,16 @@ impl Checker<'_> {
         else {
             return String::new();
         };
-        let extent = node.extent();
-        if key.file != extent.file {
-            return String::new();
+        if !node.is_written_from(key) {
+            // Parts of it are written elsewhere, as an alias is.
+            let Value::List(items) = &node.value else {
+                return format!("{}: {node}", path.join("."));
+            };
+            let items: Vec<String> = items.iter().map(|item| format!("  - {item}")).collect();
+            let name = path.last().unwrap_or(&"");
+            return format!("{name}:\n{}", items.join("\n"));
         }
+        let extent = node.extent();
         let text = self.sources.text(key.file);
         let start = usize::try_from(key.start.min(extent.start)).unwrap_or(usize::MAX);
         let end = usize::try_from(extent.end.max(key.end)).unwrap_or(usize::MAX);

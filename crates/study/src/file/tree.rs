@@ -151,6 +151,54 @@ impl Node {
         }
         extent
     }
+
+    /// Returns true if everything below is written in this order from `start` on: nothing is an alias of what stands elsewhere.
+    pub(crate) fn is_written_from(&self, start: Span) -> bool {
+        let mut before = start;
+        self.is_written_behind(&mut before)
+    }
+
+    fn is_written_behind(&self, before: &mut Span) -> bool {
+        match &self.value {
+            Value::Null => true,
+            Value::Scalar(_) => follows(self.span, before),
+            Value::List(items) => items.iter().all(|item| item.is_written_behind(before)),
+            Value::Mapping(entries) => entries
+                .iter()
+                .all(|(key, node)| follows(key.span, before) && node.is_written_behind(before)),
+        }
+    }
+}
+
+fn follows(span: Span, before: &mut Span) -> bool {
+    let follows = span.file == before.file && span.start >= before.start;
+    *before = span;
+    follows
+}
+
+/// In one line, for people to read.
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = |index: usize| if index == 0 { "" } else { ", " };
+        match &self.value {
+            Value::Null => f.write_str("null"),
+            Value::Scalar(text) => f.write_str(text),
+            Value::List(items) => {
+                f.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    write!(f, "{}{item}", separator(index))?;
+                }
+                f.write_str("]")
+            }
+            Value::Mapping(entries) => {
+                f.write_str("{")?;
+                for (index, (key, node)) in entries.iter().enumerate() {
+                    write!(f, "{}{}: {node}", separator(index), key.text)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
 }
 
 /// Value as the parser hands it over: a scalar's text is kept where it was a string; anything else is read again from

@@ -57,6 +57,24 @@ fn results_of_two_cases_never_mix() {
 }
 
 #[test]
+fn a_policy_with_aliases_is_shown_as_it_is_in_its_case() {
+    let studies = cases(
+        "cases:
+  first: {policies: {own: {classes: [&rest {name: class-default, shape: 5 Mbit/s}]}}}
+  second: {policies: {own: {classes: [{name: gold, slice: gold, shape: 1 Mbit/s}, *rest]}}}
+",
+    );
+    let own = studies[1]
+        .policies
+        .iter()
+        .find(|policy| policy.name == "own");
+    assert_eq!(
+        own.unwrap().configuration,
+        "classes:\n  - {name: gold, slice: gold, shape: 1 Mbit/s}\n  - {name: class-default, shape: 5 Mbit/s}"
+    );
+}
+
+#[test]
 fn a_file_without_cases_is_a_study() {
     let Ok(StudyFile::Study(study)) = with("") else {
         panic!("no study");
