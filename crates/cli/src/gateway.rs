@@ -123,6 +123,9 @@ fn of_study(file: &Path, options: &GatewayOptions, phase: usize) -> Result<Gatew
     let study = phase.map_or(&study, |phase| &phase.study);
     let wanted = options.policy.as_deref().unwrap_or_default();
     let policy = policy_named(study, wanted)?;
+    if let Some(Err(error)) = policy.reallocation.as_ref().map(|it| it.check_gateway()) {
+        return Err(Failure::mistake(error));
+    }
     let reallocated = policy.reallocation.clone().map(|params| ReallocatedPolicy {
         spec: policy.spec.clone(),
         params,

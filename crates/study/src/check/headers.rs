@@ -162,7 +162,7 @@ impl Checker<'_> {
                 return default;
             };
             if teid.is_none() {
-                problem!(self.problems, written.span => "a tunnel without a TEID: its packets are told by it";
+                problem!(self.problems, written.span => "`tunnel` needs a `teid`, by which its packets are told";
                     "set `teid` too, in these `headers`, or leave `tunnel` out");
             }
             let IpAddr::V4(address) = written.value else {

@@ -89,7 +89,7 @@ fn tunnels_that_cannot_be_are_refused() {
     parse(&tunnelled("{teid: 7}").replace("1000 B", "1436 B")).unwrap();
     // A tunnel without a TEID.
     assert_snapshot!(told(&tunnelled("{tunnel: {source: 192.0.2.7}}")), @"
-    study.yaml:11:32 `192.0.2.7`: a tunnel without a TEID: its packets are told by it; help: set `teid` too, in these `headers`, or leave `tunnel` out
+    study.yaml:11:32 `192.0.2.7`: `tunnel` needs a `teid`, by which its packets are told; help: set `teid` too, in these `headers`, or leave `tunnel` out
     study.yaml:17:19 `gold`: the packets of source `steady` do not match slice `gold`; help: give the source, or the slice, the `headers` that the slice matches on
     ");
     // TEIDs that user packets do not have.
