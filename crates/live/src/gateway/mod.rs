@@ -20,7 +20,7 @@ use crate::sys::{heap, scheduling, time};
 pub use control::{Answer, Answers, Control, Controlled, Ended, Request, control};
 use interface::Interface;
 pub use interface::{OpenError, PacketIo};
-use reallocation::Reallocating;
+use reallocation::ReallocationThread;
 use reload::{Reloader, Reloading};
 use slicewise_model::ReallocatedPolicy;
 use slicewise_units::{Duration, Instant, Way};
@@ -36,7 +36,7 @@ pub struct GatewayParams {
     pub interfaces: [String; 2],
     /// From the first to the second interface, and back.
     pub directions: [DirectionParams; 2],
-    /// Loops that set rates of these policies. None beside a controller.
+    /// GatewayLoops that set rates of these policies. None beside a controller.
     pub reallocated: [Option<ReallocatedPolicy>; 2],
     /// How frames are received and sent.
     pub packet_io: PacketIo,
@@ -153,11 +153,11 @@ fn start_control(
     run: impl FnOnce(Control) + Send + 'static,
 ) -> Result<Controlled, GatewayError> {
     let (control, controlled) = control(answers).map_err(system("cannot create an event"))?;
-    let thread = std::thread::Builder::new().name("controller".to_owned());
+    let thread = std::thread::Builder::new().name("control".to_owned());
     let started = thread.spawn(move || {
-        // It inherits the scheduling of the forwarding thread, which it must not hold up.
+        // A gateway may be started under real-time scheduling, and forwarding must not be held up.
         if let Err(error) = scheduling::become_ordinary() {
-            log::warn("controller_thread_is_real_time", &[("reason", &error)]);
+            log::warn("control_thread_is_real_time", &[("reason", &error)]);
         }
         run(control);
     });
@@ -257,7 +257,7 @@ impl Gateway {
                 slices, answers, ..
             }) => start_control(answers, |control| slices.run(control))?,
             None => {
-                let (answers, thread) = Reallocating::new(params, &exchange, now);
+                let (answers, thread) = ReallocationThread::new(params, &exchange, now);
                 start_control(answers, |control| thread.run(&control))?
             }
         };

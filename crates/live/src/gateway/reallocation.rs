@@ -1,4 +1,4 @@
-//! Loops over the rates of classes: counters are read at the end of each interval, and the policy with the rates decided on is
+//! GatewayLoops over the rates of classes: counters are read at the end of each interval, and the policy with the rates decided on is
 //! committed while the gateway forwards.
 //!
 //! A thread of its own asks the forwarding thread, as a controller's would. Decisions are those of [`ReallocationLoop`], which the
@@ -8,7 +8,7 @@
 mod tests;
 
 use super::control::{Answer, Answers, Control, Ended, Request};
-use super::watch::Trouble;
+use super::watch::FaultLog;
 use super::{DirectionParams, GatewayParams};
 use crate::log;
 use crate::metrics::{Exchange, ReallocationSnapshot};
@@ -22,17 +22,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 /// The loops of a gateway, without clock and thread.
 #[derive(Debug)]
-struct Loops {
+struct GatewayLoops {
     interfaces: [String; 2],
     /// In force, as far as loops know.
     directions: [DirectionParams; 2],
-    loops: BothWays<Option<Loop>>,
+    loops: BothWays<Option<DirectionLoop>>,
     state: ReallocationSnapshot,
 }
 
 /// The loop of a direction.
 #[derive(Debug)]
-struct Loop {
+struct DirectionLoop {
     policy: ReallocatedPolicy,
     control: ReallocationLoop,
     /// When counters are read next.
@@ -52,7 +52,7 @@ struct Decision {
     policy: Arc<PolicyParams>,
 }
 
-impl Loop {
+impl DirectionLoop {
     fn new(policy: &ReallocatedPolicy, now: Instant) -> Self {
         Self {
             policy: policy.clone(),
@@ -101,13 +101,17 @@ impl Loop {
     }
 }
 
-impl Loops {
+impl GatewayLoops {
     fn new(params: &GatewayParams, now: Instant) -> Self {
         let loops = BothWays::from(params.reallocated.each_ref());
         Self {
             interfaces: params.interfaces.clone(),
             directions: params.directions.clone(),
-            loops: loops.map(|policy| policy.as_ref().map(|policy| Loop::new(policy, now))),
+            loops: loops.map(|policy| {
+                policy
+                    .as_ref()
+                    .map(|policy| DirectionLoop::new(policy, now))
+            }),
             state: ReallocationSnapshot::default(),
         }
     }
@@ -115,7 +119,7 @@ impl Loops {
     /// When to read or to commit next; `None` without loops.
     fn poll_at(&self) -> Option<Instant> {
         let loops = self.loops.iter().filter_map(|(_, one)| one.as_ref());
-        loops.map(Loop::poll_at).min()
+        loops.map(DirectionLoop::poll_at).min()
     }
 
     fn reads(&self, way: Way, now: Instant) -> bool {
@@ -137,8 +141,8 @@ impl Loops {
         Ok(())
     }
 
-    /// Loops whose decisions are to be in force at `now`.
-    fn due(&mut self, now: Instant) -> impl Iterator<Item = (Way, &mut Loop)> {
+    /// GatewayLoops whose decisions are to be in force at `now`.
+    fn due(&mut self, now: Instant) -> impl Iterator<Item = (Way, &mut DirectionLoop)> {
         let loops = self.loops.iter_mut();
         let loops = loops.filter_map(|(way, one)| Some((way, one.as_mut()?)));
         loops.filter(move |(_, one)| {
@@ -203,17 +207,17 @@ impl Loops {
 
 /// The thread of the loops.
 #[derive(Debug)]
-pub(super) struct Reallocating {
+pub(super) struct ReallocationThread {
     answers: Receiver<Answer>,
     exchange: Arc<Exchange>,
-    loops: Loops,
+    loops: GatewayLoops,
     /// Another configuration is in force since.
     reloaded: Option<Box<GatewayParams>>,
-    late: Trouble,
-    refused: Trouble,
+    late: FaultLog,
+    refused: FaultLog,
 }
 
-impl Reallocating {
+impl ReallocationThread {
     /// The loops of a gateway that starts at `now`, and where their answers go.
     pub(super) fn new(
         params: &GatewayParams,
@@ -224,10 +228,10 @@ impl Reallocating {
         let thread = Self {
             answers: incoming,
             exchange: Arc::clone(exchange),
-            loops: Loops::new(params, now),
+            loops: GatewayLoops::new(params, now),
             reloaded: None,
-            late: Trouble::default(),
-            refused: Trouble::default(),
+            late: FaultLog::default(),
+            refused: FaultLog::default(),
         };
         // Where the thread has ended, nobody wants the answers.
         (Box::new(move |answer| drop(answers.send(answer))), thread)
@@ -243,12 +247,14 @@ impl Reallocating {
         let now = time::now();
         if let Some(params) = self.reloaded.take() {
             let counted = std::mem::take(&mut self.loops.state);
-            self.loops = Loops::new(&params, now);
+            self.loops = GatewayLoops::new(&params, now);
             self.loops.state = ReallocationSnapshot {
                 rates: BothWays::default(),
                 ..counted
             };
         }
+        // First what is due: a reading replaces a decision that waits.
+        self.commit(control)?;
         for way in Way::ALL {
             if self.loops.reads(way, now) {
                 self.read(way, control)?;

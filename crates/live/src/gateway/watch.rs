@@ -20,12 +20,12 @@ const SMALLEST_FRAME: FrameLengths = FrameLengths {
 
 /// A count of something that should not happen.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct FaultLog {
     logged: u64,
     again_at: Instant,
 }
 
-impl Trouble {
+impl FaultLog {
     /// How many more there are than were logged, if it is time to log them.
     pub(super) fn more(&mut self, count: u64, now: Instant) -> Option<u64> {
         if count <= self.logged || now < self.again_at {
@@ -41,10 +41,10 @@ impl Trouble {
 /// Problems of a running gateway that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    refused: Trouble,
-    lost: [Trouble; 2],
-    short: [Trouble; 2],
-    lost_link_time: BothWays<Trouble>,
+    refused: FaultLog,
+    lost: [FaultLog; 2],
+    short: [FaultLog; 2],
+    lost_link_time: BothWays<FaultLog>,
     /// Rates of each link and of its interface that were compared last.
     rates: [Option<(Rate, BitRate)>; 2],
 }
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn the_same_trouble_is_logged_at_once_and_then_every_ten_seconds_with_all_there_was() {
         let at = |seconds: u64| Instant::ZERO.saturating_add(Duration::from_secs(seconds));
-        let mut trouble = Trouble::default();
+        let mut trouble = FaultLog::default();
         assert_eq!(trouble.more(0, at(0)), None);
         assert_eq!(trouble.more(3, at(1)), Some(3));
         assert_eq!(trouble.more(5, at(2)), None);

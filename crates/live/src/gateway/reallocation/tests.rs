@@ -1,4 +1,4 @@
-//! Loops over rates: when they read, what they skip, and who goes first.
+//! GatewayLoops over rates: when they read, what they skip, and who goes first.
 
 use super::*;
 use crate::engine::{Engine, EngineParams};
@@ -74,7 +74,7 @@ fn offered(bytes: u64) -> Vec<ClassCounters> {
 }
 
 /// The rate of `rest` that is to be committed at `now`.
-fn changed(loops: &mut Loops, now: Instant) -> Option<u64> {
+fn changed(loops: &mut GatewayLoops, now: Instant) -> Option<u64> {
     let directions = loops.changed(now)?;
     let rest = directions[0].policy.classes.iter();
     let rest = rest.filter_map(|class| class.shape).next()?;
@@ -85,7 +85,7 @@ fn changed(loops: &mut Loops, now: Instant) -> Option<u64> {
 
 #[test]
 fn rates_follow_what_was_offered_since_the_last_reading_after_the_delay() {
-    let mut loops = Loops::new(&params(100), at(0));
+    let mut loops = GatewayLoops::new(&params(100), at(0));
     assert_eq!(loops.poll_at(), Some(at(0)));
     // What came before is of no interval.
     loops
@@ -113,7 +113,7 @@ fn rates_follow_what_was_offered_since_the_last_reading_after_the_delay() {
 
 #[test]
 fn a_late_loop_skips_intervals_and_keeps_its_beat() {
-    let mut loops = Loops::new(&params(100), at(0));
+    let mut loops = GatewayLoops::new(&params(100), at(0));
     loops.on_read(Way::Forward, &offered(0), at(0)).unwrap();
     // 8 Mbit/s for 340 ms.
     loops
@@ -135,7 +135,7 @@ fn a_late_loop_skips_intervals_and_keeps_its_beat() {
 
 #[test]
 fn of_two_decisions_that_are_late_the_newer_counts() {
-    let mut loops = Loops::new(&params(100), at(0));
+    let mut loops = GatewayLoops::new(&params(100), at(0));
     loops.on_read(Way::Forward, &offered(0), at(0)).unwrap();
     loops
         .on_read(Way::Forward, &offered(100_000), at(100))
@@ -148,12 +148,12 @@ fn of_two_decisions_that_are_late_the_newer_counts() {
 }
 
 /// A thread of loops that has decided at 100 ms, the end of the gateway, and its engine.
-fn decided() -> (Reallocating, Answers, Control, Controlled, Engine) {
+fn decided() -> (ReallocationThread, Answers, Control, Controlled, Engine) {
     let params = params(100);
     let engine = EngineParams::at_least(params.directions.clone(), params.memory_bytes);
     let engine = Engine::new(&engine, at(0)).unwrap();
     let exchange = Arc::new(Exchange::new().unwrap());
-    let (answers, mut thread) = Reallocating::new(&params, &exchange, at(0));
+    let (answers, mut thread) = ReallocationThread::new(&params, &exchange, at(0));
     for (ms, bytes) in [(0, 0), (100, 100_000)] {
         let counters = offered(bytes);
         let read = thread.loops.on_read(Way::Forward, &counters, at(ms));
