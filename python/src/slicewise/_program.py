@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-# Time that an interrupted command has to write down the run in progress.
-_GRACE_S = 10.0
+# Time that an interrupted command has to write down the run in progress, and to remove the namespaces of one on real packets.
+_GRACE_S = 60.0
+# Time after its end until nothing more is expected on its pipes, which a program that it started may hold open.
+_REST_S = 5.0
 # Lines of standard error that an exception keeps.
 _MESSAGE_LINES = 200
 
@@ -63,12 +65,21 @@ def command(*arguments: str | os.PathLike[str], progress: bool | None = None) ->
     if progress is None:
         progress = sys.stderr.isatty() or "ipykernel" in sys.modules
     line = [os.fspath(find_program()), *(os.fspath(argument) for argument in arguments)]
-    with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        line,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        # Ctrl-C on a terminal goes to Python alone, which passes it on: a second one would end the command without cleaning up.
+        start_new_session=True,
+    ) as process:
         printed: list[str] = []
         messages: deque[str] = deque(maxlen=_MESSAGE_LINES)
         readers = [
-            threading.Thread(target=_read, args=(process.stdout, printed, None)),
-            threading.Thread(target=_read, args=(process.stderr, messages, sys.stderr if progress else None)),
+            threading.Thread(target=_read, args=(process.stdout, printed, None), daemon=True),
+            threading.Thread(target=_read, args=(process.stderr, messages, sys.stderr if progress else None), daemon=True),
         ]
         for reader in readers:
             reader.start()
@@ -79,7 +90,7 @@ def command(*arguments: str | os.PathLike[str], progress: bool | None = None) ->
             raise
         finally:
             for reader in readers:
-                reader.join()
+                reader.join(_REST_S)
     if code != 0:
         raise SlicewiseError("".join(messages).strip(), code)
     return "".join(printed)
@@ -88,13 +99,16 @@ def command(*arguments: str | os.PathLike[str], progress: bool | None = None) ->
 def _read(stream: TextIO, into: list[str] | deque[str], echo: TextIO | None) -> None:
     for line in stream:
         into.append(line)
-        if echo is not None:
-            echo.write(line)
-            echo.flush()
+        try:
+            if echo is not None:
+                echo.write(line)
+                echo.flush()
+        except (OSError, ValueError):
+            # Nobody reads it; the command still has to be read, or it would wait for ever.
+            echo = None
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    # Of a terminal it has the signal already; of a notebook only Python has.
     process.send_signal(signal.SIGINT)
     try:
         process.wait(_GRACE_S)

@@ -50,8 +50,9 @@ def distribute(study: Study, executor: Executor, shards: int, *, out: str | os.P
     folders of the study and of ``out`` under the same path. ``settings``: as of :func:`run`. A shard that was carried out is not
     computed again, so the same call goes on after a failure.
 
-    Raises what the first shard that failed raised; others that have not begun are cancelled.
+    Raises what the first shard that failed raised, once those that had begun have ended; others are cancelled.
     """
+    judging = {name: settings.pop(name, None) for name in ("fail_on", "explain")}
     folder = _folder(study, out).absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     parts = [folder.with_name(f"{folder.name}-shard-{part}-of-{shards}") for part in range(1, shards + 1)]
@@ -63,10 +64,9 @@ def distribute(study: Study, executor: Executor, shards: int, *, out: str | os.P
             for future in done:
                 future.result()
         except BaseException:
-            for future in futures:
-                future.cancel()
+            wait([future for future in futures if not future.cancel()])
             raise
-        command("collect", folder, *parts, "--json", progress=False)
+        command("collect", folder, *parts, "--json", *options(**judging), progress=False)
     return Results(folder)
 
 
