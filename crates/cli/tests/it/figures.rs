@@ -403,7 +403,8 @@ fn declared_figures_are_right_at_both_widths_and_on_the_page() {
         "percentiles",
     ];
     assert_eq!(names(&files), all.map(|name| format!("figure-{name}")));
-    assert_eq!(names(&of_case), ["figure-each-interval", "figure-of-one"]);
+    let of_each = ["figure-arrivals", "figure-each-interval", "figure-of-one"];
+    assert_eq!(names(&of_case), of_each);
     let page = sandbox.read("out/report.html");
     for part in [
         "Figures of the study",
