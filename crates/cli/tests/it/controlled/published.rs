@@ -14,6 +14,8 @@ const PAGE: &str = concat!(
 /// Length of each phase, and of the part at its beginning that is not measured: counters are reported each second.
 const PHASE: Duration = Duration::from_secs(7);
 const SETTLING: Duration = Duration::from_millis(2_600);
+/// Time in which iperf3 opens 125 flows of UDP.
+const CONNECTING: Duration = Duration::from_millis(500);
 /// Ports of a slice, one for each process of iperf3, which opens at most 128 connections.
 const PORTS: u16 = 4;
 
@@ -134,9 +136,16 @@ impl Experiment {
             let flows = load.flows;
             let arguments = format!("-c 192.0.2.2 -p {port} {kind} -P {flows} {each} -t 600");
             let mut client = ends.iperf3(0, &arguments);
-            Running(client.stdout(Stdio::null()).spawn().unwrap())
+            let running = Running(client.stdout(Stdio::null()).spawn().unwrap());
+            if load.protocol == "udp" {
+                std::thread::sleep(CONNECTING);
+            }
+            running
         };
-        self.ports().into_iter().map(start).collect()
+        // A client of UDP never begins where the first packet of a flow is lost, so it goes before what fills queues.
+        let mut ports = self.ports();
+        ports.sort_by_key(|(_, load)| load.protocol != "udp");
+        ports.into_iter().map(start).collect()
     }
 
     fn servers(&self, ends: &Ends, setup: &Setup) -> Vec<Running> {
@@ -385,8 +394,8 @@ fn published() -> Vec<(&'static str, Experiment)> {
     ];
     let twenty = |number| -> (Load, Rates) {
         match number < 10 {
-            true => (load("tcp", 100, None), &[(2, 10), (2, 10)]),
-            false => (load("udp", 100, Some("200K")), &[(2, 10), (4, 10)]),
+            true => (load("udp", 100, Some("90K")), &[(2, 10), (4, 10)]),
+            false => (load("tcp", 100, None), &[(2, 10), (2, 10)]),
         }
     };
     vec![
@@ -432,7 +441,8 @@ fn the_published_rates_under_a_controller() {
             );
             for (rate, (_, limits)) in rates.iter().zip(&experiment.slices) {
                 let (min, _) = limits[phase];
-                if *rate < 0.95 * min as f64 {
+                // NaN where nothing was sent at all.
+                if !(*rate >= 0.95 * min as f64) {
                     short.push(format!("{name}, phase {}: {rate:.1} of {min}", phase + 1));
                 }
             }
