@@ -441,8 +441,8 @@ fn the_published_rates_under_a_controller() {
             );
             for (rate, (_, limits)) in rates.iter().zip(&experiment.slices) {
                 let (min, _) = limits[phase];
-                // NaN where nothing was sent at all.
-                if !(*rate >= 0.95 * min as f64) {
+                // Where nothing was sent at all there is no number.
+                if rate.is_nan() || *rate < 0.95 * min as f64 {
                     short.push(format!("{name}, phase {}: {rate:.1} of {min}", phase + 1));
                 }
             }
