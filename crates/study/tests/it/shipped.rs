@@ -47,7 +47,7 @@ fn every_shipped_study_is_correct() {
         names,
         [
             "dpdk-hqos-round-trips (12 cases)",
-            "dpdk-hqos-variations (3 cases)",
+            "dpdk-hqos-variations (4 cases)",
             "dpdk-hqos (12 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
