@@ -211,11 +211,10 @@ impl Progress {
 
     /// It gets the code point that a class gives its frames.
     fn remark(&mut self, class: &ClassParams) {
-        if self.headers.tunnel.is_some() {
-            // That of the outer packet, which classifiers do not look at.
-            return;
+        // In a tunnel the outer packet gets it, which classifiers do not look at.
+        if self.headers.tunnel.is_none() {
+            self.headers.dscp = class.set_dscp.unwrap_or(self.headers.dscp);
         }
-        self.headers.dscp = class.set_dscp.unwrap_or(self.headers.dscp);
         let police = class.police.as_ref();
         let actions = police.map(|p| [&p.conform, &p.exceed, &p.violate]);
         let mut actions = actions.into_iter().flatten();
