@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// What is decided often; written [where it is asked for](show_debug) alone.
+    /// Frequent decisions, written after [`show_debug`].
     Debug,
     /// As it should be.
     Info,
@@ -121,12 +121,12 @@ fn line(level: Level, event: &str, fields: &[(&str, &dyn Display)]) -> String {
     line
 }
 
-/// Write what is decided often, too, from now on.
+/// Write events of [`Level::Debug`], too, from now on.
 pub fn show_debug() {
     SHOWS_DEBUG.store(true, Ordering::Relaxed);
 }
 
-/// Decided often.
+/// Write an event of [`Level::Debug`], if these are shown.
 pub fn debug(event: &str, fields: &[(&str, &dyn Display)]) {
     if SHOWS_DEBUG.load(Ordering::Relaxed) {
         write(Level::Debug, event, fields);

@@ -56,7 +56,7 @@ pub fn run(line: &str) -> Result<(), String> {
         .ok_or(format!("{line}: {error}"))
 }
 
-/// What a program in a namespace prints.
+/// Returns the output of a program in a namespace.
 fn run_in(namespace: &str, command: &[&str]) -> String {
     let mut inside = Command::new("ip");
     let output = inside

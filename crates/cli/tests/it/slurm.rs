@@ -113,7 +113,7 @@ impl<'a> Slurm<'a> {
         command
     }
 
-    /// What a command of Slurm prints.
+    /// Returns the output of a command of Slurm.
     fn ask(&self, line: &str) -> String {
         let mut words = line.split(' ');
         let mut command = self.command(words.next().unwrap());
@@ -130,7 +130,7 @@ impl<'a> Slurm<'a> {
         }
     }
 
-    /// What helps to see why a test fails.
+    /// Returns queue and logs, to see why a test fails.
     fn state(&self) -> String {
         let mut logs: Vec<PathBuf> = Vec::new();
         for folder in ["", "slurm"] {

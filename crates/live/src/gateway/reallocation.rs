@@ -1,4 +1,4 @@
-//! GatewayLoops over the rates of classes: counters are read at the end of each interval, and the policy with the rates decided on is
+//! Loops over the rates of classes: counters are read at the end of each interval, and the policy with the rates decided on is
 //! committed while the gateway forwards.
 //!
 //! A thread of its own asks the forwarding thread, as a controller's would. Decisions are those of [`ReallocationLoop`], which the
@@ -141,7 +141,7 @@ impl GatewayLoops {
         Ok(())
     }
 
-    /// GatewayLoops whose decisions are to be in force at `now`.
+    /// Loops whose decisions are to be in force at `now`.
     fn due(&mut self, now: Instant) -> impl Iterator<Item = (Way, &mut DirectionLoop)> {
         let loops = self.loops.iter_mut();
         let loops = loops.filter_map(|(way, one)| Some((way, one.as_mut()?)));
@@ -253,14 +253,13 @@ impl ReallocationThread {
                 ..counted
             };
         }
-        // First what is due: a reading replaces a decision that waits.
+        // What is due goes first: a reading replaces a decision that waits. One without delay is due at once, in the next step.
         self.commit(control)?;
         for way in Way::ALL {
             if self.loops.reads(way, now) {
                 self.read(way, control)?;
             }
         }
-        self.commit(control)?;
         let state = self.loops.poll_at().map(|_| self.loops.state.clone());
         self.exchange.set_reallocation(state);
         Ok(())

@@ -48,7 +48,7 @@ pub struct FlowParams {
     pub receiver: Node,
     /// Header fields of its packets.
     pub headers: Headers,
-    /// Those of the packet around them, where they are in a tunnel.
+    /// Headers of the outer packet, for a flow in a tunnel.
     pub outer: Option<Headers>,
     /// When they leave, and their bytes without FCS.
     pub source: Source,

@@ -22,7 +22,7 @@ const PORTS: u16 = 4;
 /// Guaranteed and maximum rate of a slice in each phase, Mbit/s.
 type Rates = &'static [(u64, u64)];
 
-/// What is sent to a port.
+/// Traffic to a port.
 #[derive(Clone, Copy)]
 struct Load {
     protocol: &'static str,
