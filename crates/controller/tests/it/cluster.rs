@@ -1,6 +1,6 @@
 //! Clusters of PostgreSQL that tests start, and kill.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
@@ -8,28 +8,31 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin/postgres";
 
-/// Starts at each line that it reads, says so, and ends with the process that holds its standard input; then it removes what
-/// it made. A postmaster that was killed leaves backends, beside which no other one starts: it tries until they are gone. What
-/// a process has written is there after SIGKILL, on the disk or not, so `fsync` would only take time.
+/// Starts at each line that it reads, says `ready` or why not, and ends with the process that holds its standard input; then it
+/// removes what it made. A postmaster that was killed leaves backends, beside which no other one starts: it tries for a minute
+/// until they are gone. What a process has written is there after SIGKILL, on the disk or not, so `fsync` would only take time.
 const SCRIPT: &str = r#"
+end() { cd /; rm -rf "$1"; exit; }
 cd "$1" || exit 1
 as=""; [ "$(id -u)" = 0 ] && { chown postgres "$1"; as="runuser -u postgres --"; }
 bin=/usr/lib/postgresql/15/bin
-$as $bin/initdb -D "$1/data" -A trust -U postgres --no-sync > "$1/initdb.log" 2>&1 || exit 1
+$as $bin/initdb -D "$1/data" -A trust -U postgres --no-sync > "$1/initdb.log" 2>&1 || { tail -n 5 "$1/initdb.log"; df -h "$1"; end "$1"; }
 start() {
-    while :; do
+    deadline=$(($(date +%s) + 60))
+    while [ "$(date +%s)" -lt "$deadline" ]; do
         [ -n "$pid" ] && wait "$pid"
         $as $bin/postgres -D "$1/data" -k "$1" -c listen_addresses= -c max_connections=200 -c fsync=off >> "$1/postgres.log" 2>&1 < /dev/null &
         pid=$!
         while kill -0 "$pid" 2> /dev/null; do
-            $bin/pg_isready -q -h "$1" -U postgres && return
+            $bin/pg_isready -q -h "$1" -U postgres && { echo ready; return; }
             sleep 0.05
         done
     done
+    tail -n 5 "$1/postgres.log"; end "$1"
 }
-while read -r _; do start "$1"; echo ready; done
+while read -r _; do start "$1"; done
 $as $bin/pg_ctl -D "$1/data" -m immediate stop > /dev/null 2>&1
-cd /; rm -rf "$1"
+end "$1"
 "#;
 
 /// A cluster that ends with this process, or when it is dropped.
@@ -46,13 +49,10 @@ struct Process {
 }
 
 impl Cluster {
-    /// `None` where there is no PostgreSQL.
+    /// `None`, and a message on the terminal, where there is no PostgreSQL or where it does not run.
     pub fn start() -> Option<Self> {
         if !Path::new(POSTGRES).exists() {
-            println!(
-                "{POSTGRES} is missing: nothing is tested on PostgreSQL (Debian: postgresql-15)"
-            );
-            return None;
+            return Self::skip("it is missing (Debian: postgresql-15)");
         }
         let folder = tempfile::Builder::new()
             .prefix("slicewise-pg")
@@ -77,18 +77,42 @@ impl Cluster {
             databases: AtomicU32::new(0),
             process: Mutex::new(process),
         };
-        cluster.start_again();
-        Some(cluster)
+        match cluster.try_start() {
+            Ok(()) => Some(cluster),
+            Err(why) => Self::skip(&why),
+        }
+    }
+
+    /// Standard error itself: output of a test that passes is not shown.
+    fn skip(why: &str) -> Option<Self> {
+        let mut terminal = std::io::stderr();
+        let _ = writeln!(
+            terminal,
+            "nothing is tested on PostgreSQL ({POSTGRES}): {why}"
+        );
+        None
     }
 
     /// Start it after it was killed.
     pub fn start_again(&self) {
+        if let Err(why) = self.try_start() {
+            panic!("PostgreSQL did not start again: {why}");
+        }
+    }
+
+    /// # Errors
+    /// What the script says instead of `ready`.
+    fn try_start(&self) -> Result<(), String> {
         let mut process = self.process.lock().unwrap();
-        let mut line = String::new();
-        process.input.write_all(b"\n").unwrap();
-        process.output.read_line(&mut line).unwrap();
-        let folder = self.folder.display();
-        assert_eq!(line, "ready\n", "PostgreSQL did not start: see {folder}");
+        let mut answer = String::new();
+        // The script may have ended already.
+        let _ = process.input.write_all(b"\n");
+        process.output.read_line(&mut answer).unwrap();
+        if answer == "ready\n" {
+            return Ok(());
+        }
+        process.output.read_to_string(&mut answer).unwrap();
+        Err(answer)
     }
 
     /// A new database of it, as a URL.
