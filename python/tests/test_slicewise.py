@@ -41,6 +41,12 @@ STUDY = {
 AXES = {"load": {"path": "scenarios.storm.sources.bulk.rate", "values": ["40 Mbit/s", "120 Mbit/s"]}}
 
 
+def lines(results):
+    """Return the records of a results folder, each with its file."""
+    files = sorted(Path(results, "runs").rglob("*.jsonl"))
+    return [(file, line) for file in files for line in file.read_text().splitlines()]
+
+
 def needs(*modules):
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     return unittest.skipIf(missing, f"not installed: {', '.join(missing)}")
@@ -71,16 +77,15 @@ class Runs(InFolder):
 
     def test_runs_that_are_there_are_kept(self):
         first = slicewise.run(STUDY, progress=False)
-        record = first.path / "runs/fifo/calm/rep-000.json"
-        before = record.stat().st_mtime_ns
+        records = first.path / "runs/fifo/calm.jsonl"
+        before = records.read_text()
         slicewise.run({**STUDY, "repetitions": 4}, progress=False)
-        self.assertEqual(record.stat().st_mtime_ns, before)
-        self.assertTrue((first.path / "runs/fifo/calm/rep-003.json").is_file())
+        self.assertTrue(records.read_text().startswith(before))
+        self.assertEqual(len(lines(first.path)), 4 * 4)
 
     def test_settings_are_options_of_the_command(self):
         results = slicewise.run(STUDY, out="one", policy=["fifo"], repetitions=2, progress=False)
-        records = [path.relative_to("one") for path in Path("one/runs").rglob("*.json")]
-        self.assertEqual(len(records), 2 * 2, records)
+        self.assertEqual(len(lines("one")), 2 * 2)
         self.assertEqual(results.path, Path("one"))
 
     def test_a_sweep_has_its_points_as_cases(self):
@@ -95,7 +100,7 @@ class Runs(InFolder):
         Path("study.yaml").write_text(json.dumps(STUDY))
         slicewise.run("study.yaml", out="file", progress=False)
         slicewise.run(STUDY, out="mapping", progress=False)
-        for record in Path("file/runs").rglob("*.json"):
+        for record in Path("file/runs").rglob("*.jsonl"):
             other = Path("mapping") / record.relative_to("file")
             self.assertEqual(record.read_bytes(), other.read_bytes())
 
@@ -150,15 +155,15 @@ class Mistakes(InFolder):
         )
         # A group of its own: as in a notebook, only Python gets the signal.
         process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.PIPE, text=True)
-        first = Path("long/runs/fifo/calm/rep-000.json")
+        first = Path("long/runs/fifo/calm.jsonl")
         while process.poll() is None and not first.exists():
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, messages = process.communicate(timeout=60)
         self.assertIn("KeyboardInterrupt", messages)
-        count = len(list(Path("long/runs").rglob("rep-*.json")))
+        count = len(lines("long"))
         time.sleep(1)
-        self.assertEqual(len(list(Path("long/runs").rglob("rep-*.json"))), count, "the command goes on")
+        self.assertEqual(len(lines("long")), count, "the command goes on")
         self.assertFalse(list(Path("long").rglob("*.partial")))
 
 
@@ -166,7 +171,7 @@ class Distributed(InFolder):
     def check(self, executor):
         whole = slicewise.run(STUDY, out="whole", progress=False)
         parts = slicewise.distribute(STUDY, executor, 3, out="parts")
-        for record in Path("whole/runs").rglob("*.json"):
+        for record in Path("whole/runs").rglob("*.jsonl"):
             other = Path("parts") / record.relative_to("whole")
             self.assertEqual(record.read_bytes(), other.read_bytes())
         self.assertEqual(whole.verdicts(), parts.verdicts())

@@ -20,8 +20,7 @@ pub fn check(
 ) -> Result<(), Failure> {
     let keys = runs.iter().filter_map(|run| run.key(study));
     for key in keys {
-        let record = folder.run_path(&key.policy, &key.scenario, key.repetition);
-        if record.exists() {
+        if folder.has_run(&key) {
             continue;
         }
         let mut of_run = root.to_owned();

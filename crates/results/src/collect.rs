@@ -96,6 +96,7 @@ impl Shards {
                         return Err(ResultsError::TwoRecords {
                             one: found.path.clone(),
                             other: other.path,
+                            repetition,
                         });
                     }
                 }
@@ -122,10 +123,10 @@ fn sound_record(
     (policy, scenario, repetition): (&str, &str, u32),
     damaged: &mut Vec<String>,
 ) -> Result<Option<Found>, ResultsError> {
-    match folder.read_run_at(policy, scenario, repetition) {
+    match folder.read_run_at((policy, scenario, repetition), |_| Ok(())) {
         Ok(record) => Ok(record.map(|record| Found {
             record,
-            path: folder.run_path(policy, scenario, repetition),
+            path: folder.records_path(policy, scenario),
         })),
         Err(error) if error.is_damaged_run() => {
             damaged.push(error.to_string());

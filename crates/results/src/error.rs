@@ -204,8 +204,8 @@ pub enum ResultsError {
     },
     /// Two sound records of a run differ.
     #[error(
-        "`{}` and `{}` are different records of the same run, which is the same on every machine unless the machine \
-         or slicewise has a defect: run it a third time into another folder, and remove the record that differs",
+        "`{}` and `{}` have different records of repetition {repetition}, which is the same on every machine unless the \
+         machine or slicewise has a defect: run it a third time into another folder, and remove the line that differs",
         one.display(),
         other.display()
     )]
@@ -214,6 +214,8 @@ pub enum ResultsError {
         one: PathBuf,
         /// The other one.
         other: PathBuf,
+        /// Repetition, from 0.
+        repetition: u32,
     },
     /// Another process is writing into the folder.
     #[error("another process is writing into `{}`: wait for it, or name another folder", path.display())]
@@ -260,10 +262,12 @@ pub enum ResultsError {
         stranger: PathBuf,
     },
     /// One run's record is half-written, corrupt, or another run's.
-    #[error("`{}` cannot be trusted ({reason})", path.display())]
+    #[error("`{}`{} cannot be trusted ({reason})", path.display(), in_line(*line))]
     DamagedRun {
         /// The file.
         path: PathBuf,
+        /// Its line, from 1; `None` where it is the whole file.
+        line: Option<u64>,
         /// Reason.
         reason: String,
     },
@@ -340,4 +344,8 @@ impl ResultsError {
             | Self::RefusedRecord { .. } => false,
         }
     }
+}
+
+fn in_line(line: Option<u64>) -> String {
+    line.map_or_else(String::new, |line| format!(", line {line},"))
 }

@@ -8,7 +8,8 @@ use crate::names::{
     STUDY_FILE,
 };
 use crate::open::{self, ReadError, make_folder};
-use crate::{Action, ResultsError, check, own, write_file};
+use crate::records::{RecordFiles, RecordText};
+use crate::{Action, ResultsError, check, own, records, write_file};
 use serde::{Deserialize, Serialize};
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::path::path_component;
@@ -39,6 +40,7 @@ pub struct ResultsFolder {
     judged: Option<StudyDescription>,
     /// How the study differs from that of the runs that were there.
     changes: Vec<String>,
+    records: RecordFiles,
     /// Held while this process may write runs; the operating system frees it when the process ends.
     _lock: Option<File>,
 }
@@ -115,8 +117,9 @@ impl ResultsFolder {
             open::check_folder(&root.join(name))?;
         }
         let is_changed = found.as_ref().is_some_and(|found| found != study);
+        let records = RecordFiles::default();
         let runs = match is_changed || force == Force::Replace {
-            true => Some(RunsOfStudy::below(&root, study)?),
+            true => Some(RunsOfStudy::below(&root, study, &records)?),
             false => None,
         };
         if let (Some(runs), Force::Refuse) = (&runs, force) {
@@ -137,6 +140,7 @@ impl ResultsFolder {
                 .as_ref()
                 .map_or_else(Vec::new, |found| inputs::changes(found, study)),
             study: study.clone(),
+            records,
             _lock: lock,
         };
         if found.as_ref() != Some(study) || force != Force::Refuse {
@@ -162,6 +166,7 @@ impl ResultsFolder {
                 changes: Vec::new(),
                 root,
                 study,
+                records: RecordFiles::default(),
                 _lock: None,
             }),
             None => Err(ResultsError::NoResults {
@@ -189,11 +194,26 @@ impl ResultsFolder {
     /// How many records lie in the folder, sound or not.
     #[must_use]
     pub fn runs_on_disk(&self) -> u64 {
-        self.slots()
-            .filter(|(policy, scenario, repetition)| {
-                self.run_path(policy, scenario, *repetition).is_file()
-            })
-            .count() as u64
+        let of_cell = |(policy, scenario)| {
+            let repetitions = self.repetitions_on_disk(policy, scenario);
+            let of_study = repetitions.filter(|repetition| *repetition < self.study.repetitions);
+            of_study.count() as u64
+        };
+        self.cells().map(of_cell).sum()
+    }
+
+    /// Returns true if a record of the run lies in the folder, sound or not.
+    #[must_use]
+    pub fn has_run(&self, key: &RunKey) -> bool {
+        self.repetitions_on_disk(&key.policy, &key.scenario)
+            .any(|repetition| repetition == key.repetition)
+    }
+
+    /// None where there is no file that can be read.
+    fn repetitions_on_disk(&self, policy: &str, scenario: &str) -> impl Iterator<Item = u32> {
+        let path = self.records_path(policy, scenario);
+        let found = self.records.repetitions(&path);
+        found.unwrap_or_default().into_iter()
     }
 
     /// The folder.
@@ -239,14 +259,13 @@ impl ResultsFolder {
         self.root.join("figures")
     }
 
-    /// Where the record of a run lies, whether it has been written or not.
+    /// The file of records of a policy under a scenario, whether there are any or not.
     #[must_use]
-    pub fn run_path(&self, policy: &str, scenario: &str, repetition: u32) -> PathBuf {
-        let folder = inputs::folder_of(&self.root, policy, scenario);
-        folder.join(format!("rep-{repetition:03}.json"))
+    pub fn records_path(&self, policy: &str, scenario: &str) -> PathBuf {
+        records::path(&self.root, policy, scenario)
     }
 
-    /// Write one run's record: whole, or not at all.
+    /// Append one run's record: whole, or not at all.
     ///
     /// # Errors
     /// Where the record is not of this study or not sound, or cannot be written;
@@ -258,7 +277,7 @@ impl ResultsFolder {
             repetition,
             ..
         } = &record.key;
-        let path = self.run_path(policy, scenario, *repetition);
+        let path = self.records_path(policy, scenario);
         let refused = |reason| ResultsError::RefusedRecord {
             path: path.clone(),
             reason,
@@ -271,14 +290,15 @@ impl ResultsFolder {
             return Err(refused(ReadError::TooLarge(RECORD_BYTES).to_string()));
         }
         self.check_in_place()?;
-        self.create_folder_of_runs(policy, scenario)?;
-        write_file(&path, &sealed)
+        self.create_folder_of_records(policy)?;
+        let run = (*repetition, self.study.repetitions);
+        self.records.append(&path, run, sealed)
     }
 
     /// Step by step from the root, which is not created again where it was removed meanwhile.
-    fn create_folder_of_runs(&self, policy: &str, scenario: &str) -> Result<(), ResultsError> {
+    fn create_folder_of_records(&self, policy: &str) -> Result<(), ResultsError> {
         let mut folder = self.root.clone();
-        for part in ["runs", &path_component(policy), &path_component(scenario)] {
+        for part in ["runs", &path_component(policy)] {
             folder.push(part);
             if let Err(error) = make_folder(&folder) {
                 // Rather say that the folder is gone than that its parts are.
@@ -292,20 +312,18 @@ impl ResultsFolder {
     /// The record of a run; `None` where it has not been done.
     ///
     /// # Errors
-    /// [`ResultsError::DamagedRun`] where there is a file that is half-written, corrupt, or of
-    /// another run or seed: it must not be used, and the run must be done again.
+    /// [`ResultsError::DamagedRun`] where there is a record that is corrupt, or of another run or seed: it must not be
+    /// used, and the run must be done again.
     pub fn read_run(&self, key: &RunKey) -> Result<Option<RunRecord>, ResultsError> {
-        let record = self.read_run_at(&key.policy, &key.scenario, key.repetition)?;
-        match record {
-            Some(record) if record.key != *key => Err(ResultsError::DamagedRun {
-                path: self.run_path(&key.policy, &key.scenario, key.repetition),
-                reason: match record.key.seed == key.seed {
-                    true => OTHER_INPUTS.to_owned(),
-                    false => format!("it was run with seed {}, not {}", record.key.seed, key.seed),
-                },
-            }),
-            other => Ok(other),
-        }
+        let run = (key.policy.as_str(), key.scenario.as_str(), key.repetition);
+        self.read_run_at(run, |record| match record.key == *key {
+            true => Ok(()),
+            false if record.key.seed == key.seed => Err(OTHER_INPUTS.to_owned()),
+            false => Err(format!(
+                "it was run with seed {}, not {}",
+                record.key.seed, key.seed
+            )),
+        })
     }
 
     /// All finished runs of the study, policy by policy, scenario by scenario, repetition by
@@ -314,9 +332,28 @@ impl ResultsFolder {
     /// Runs that have not been done are left out; damaged ones are errors, after which the
     /// iterator goes on.
     pub fn finished_runs(&self) -> impl Iterator<Item = Result<RunRecord, ResultsError>> + '_ {
-        self.slots().filter_map(|(policy, scenario, repetition)| {
-            self.read_run_at(policy, scenario, repetition).transpose()
+        self.cells().flat_map(move |(policy, scenario)| {
+            let unknown = self.unknown_records(policy, scenario);
+            let runs = (0..self.study.repetitions).filter_map(move |repetition| {
+                let run = (policy, scenario, repetition);
+                self.read_run_at(run, |_| Ok(())).transpose()
+            });
+            unknown.into_iter().map(Err).chain(runs)
         })
+    }
+
+    /// Errors for lines that may have been records of runs that are missing.
+    fn unknown_records(&self, policy: &str, scenario: &str) -> Vec<ResultsError> {
+        let path = self.records_path(policy, scenario);
+        let lines = self.records.unknown(&path, self.study.repetitions);
+        // Where there is no file to read, reading the first run says so.
+        let lines = lines.unwrap_or_default().into_iter();
+        let damaged = |line| ResultsError::DamagedRun {
+            path: path.clone(),
+            line: Some(line),
+            reason: "nothing in it says of which run it is".to_owned(),
+        };
+        lines.map(damaged).collect()
     }
 
     /// How many runs the whole study has.
@@ -348,40 +385,49 @@ impl ResultsFolder {
 
     /// Policy, scenario and repetition of every run of the study.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&str, &str, u32)> + '_ {
-        let study = &self.study;
-        study.policies.iter().flat_map(move |policy| {
-            study.scenarios.iter().flat_map(move |scenario| {
-                (0..study.repetitions).map(move |repetition| {
-                    (policy.name.as_str(), scenario.name.as_str(), repetition)
-                })
-            })
+        self.cells().flat_map(|(policy, scenario)| {
+            (0..self.study.repetitions).map(move |repetition| (policy, scenario, repetition))
         })
     }
 
+    /// Each policy under each scenario.
+    fn cells(&self) -> impl Iterator<Item = (&str, &str)> + '_ {
+        self.study.policies.iter().flat_map(|policy| {
+            let scenarios = self.study.scenarios.iter();
+            scenarios.map(|scenario| (policy.name.as_str(), scenario.name.as_str()))
+        })
+    }
+
+    /// The record of a run by policy, scenario and repetition, if it passes `check` too.
     pub(crate) fn read_run_at(
         &self,
-        policy: &str,
-        scenario: &str,
-        repetition: u32,
+        (policy, scenario, repetition): (&str, &str, u32),
+        check: impl FnOnce(&RunRecord) -> Result<(), String>,
     ) -> Result<Option<RunRecord>, ResultsError> {
-        let path = self.run_path(policy, scenario, repetition);
-        let damaged = |reason| ResultsError::DamagedRun {
-            path: path.clone(),
-            reason,
-        };
-        let mut text = match open::read(&path, RECORD_BYTES) {
+        let path = self.records_path(policy, scenario);
+        let RecordText { line, mut text } = match self.records.read(&path, repetition) {
             Ok(None) => return Ok(None),
-            Ok(Some(text)) => text,
+            Ok(Some(found)) => found,
             Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
-            Err(error) => return Err(damaged(error.to_string())),
+            Err(error) => {
+                return Err(ResultsError::DamagedRun {
+                    path,
+                    line: None,
+                    reason: error.to_string(),
+                });
+            }
         };
-        let record = unsealed_record(&mut text)
-            .and_then(|record| {
-                check::record_of_study(&record, &self.study)?;
-                check::record_of_slot(&record, policy, scenario, repetition)?;
-                Ok(record)
-            })
-            .map_err(damaged)?;
+        let record = unsealed_record(&mut text).and_then(|record| {
+            check::record_of_study(&record, &self.study)?;
+            check::record_of_slot(&record, policy, scenario, repetition)?;
+            check(&record)?;
+            Ok(record)
+        });
+        let record = record.map_err(|reason| ResultsError::DamagedRun {
+            path,
+            line: Some(line),
+            reason,
+        })?;
         Ok(Some(record))
     }
 

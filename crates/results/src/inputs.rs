@@ -1,22 +1,21 @@
 //! Runs of a folder whose inputs are those that a study describes.
 
 use crate::checksum::{self, Form};
-use crate::names::RECORD_BYTES;
-use crate::own::is_run_file;
-use crate::{Action, ResultsError, open};
+use crate::open::ReadError;
+use crate::records::{self, RecordFiles, RecordText};
+use crate::{Action, ResultsError};
 use serde::Deserialize;
 use slicewise_stats::description::StudyDescription;
-use slicewise_stats::path::path_component;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// Runs of a policy under a scenario that lie in a folder.
 #[derive(Debug)]
 struct Cell<'a> {
     policy: &'a str,
     scenario: &'a str,
-    folder: PathBuf,
+    /// The file of their records.
+    path: PathBuf,
     runs: u64,
     /// They have the inputs that the study describes.
     is_same: bool,
@@ -39,22 +38,31 @@ struct KeyHead {
 
 impl<'a> RunsOfStudy<'a> {
     /// Find them. All runs of a policy under a scenario have the same inputs, so the first that can be read says which.
-    pub(crate) fn below(root: &Path, study: &'a StudyDescription) -> Result<Self, ResultsError> {
+    pub(crate) fn below(
+        root: &Path,
+        study: &'a StudyDescription,
+        records: &RecordFiles,
+    ) -> Result<Self, ResultsError> {
         let mut cells = Vec::new();
         for policy in &study.policies {
             for scenario in &study.scenarios {
                 let (policy, scenario) = (policy.name.as_str(), scenario.name.as_str());
-                let folder = folder_of(root, policy, scenario);
-                let files = run_files(&folder)?;
-                if !files.is_empty() {
-                    let inputs = files.iter().find_map(|file| inputs_of(file));
+                let path = records::path(root, policy, scenario);
+                let repetitions = match records.repetitions(&path) {
+                    Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
+                    // What is no file is found out when its turn comes.
+                    found => found.unwrap_or_default(),
+                };
+                if !repetitions.is_empty() {
+                    let texts = repetitions.iter().map(|one| records.read(&path, *one));
+                    let inputs = texts.filter_map(|text| inputs_of(text.ok()??)).next();
                     cells.push(Cell {
                         policy,
                         scenario,
-                        runs: files.len() as u64,
-                        // One that cannot be read is found out when its turn comes.
+                        runs: repetitions.len() as u64,
+                        // So are records none of which can be read.
                         is_same: inputs.is_none_or(|it| it == study.inputs_of(policy, scenario)),
-                        folder,
+                        path,
                     });
                 }
             }
@@ -62,10 +70,10 @@ impl<'a> RunsOfStudy<'a> {
         Ok(Self(cells))
     }
 
-    /// Returns true if a file is one of a run that the study describes.
+    /// Returns true if a file is one of runs that the study describes.
     pub(crate) fn has(&self, path: &Path) -> bool {
         let mut same = self.0.iter().filter(|cell| cell.is_same);
-        same.any(|cell| path.parent() == Some(&cell.folder))
+        same.any(|cell| cell.path == path)
     }
 
     /// Refuse a folder with runs whose inputs the study describes otherwise.
@@ -110,33 +118,8 @@ impl<'a> RunsOfStudy<'a> {
     }
 }
 
-/// The folder of the runs of a policy under a scenario.
-pub(crate) fn folder_of(root: &Path, policy: &str, scenario: &str) -> PathBuf {
-    let runs = root.join("runs").join(path_component(policy));
-    runs.join(path_component(scenario))
-}
-
-/// Sorted by name.
-fn run_files(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
-    let failed = |error| ResultsError::io(Action::ReadFolder, folder, error);
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(failed)?,
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        if entry.file_name().to_str().is_some_and(is_run_file) {
-            files.push(entry.path());
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn inputs_of(file: &Path) -> Option<String> {
-    let mut text = open::read(file, RECORD_BYTES).ok()??;
-    let json = checksum::unseal(&mut text, Form::Compact).ok()?;
+fn inputs_of(mut record: RecordText) -> Option<String> {
+    let json = checksum::unseal(&mut record.text, Form::Compact).ok()?;
     let head: RecordHead = serde_json::from_slice(json).ok()?;
     Some(head.key.inputs)
 }

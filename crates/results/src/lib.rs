@@ -4,7 +4,7 @@
 //! DIR/study.json                          what was run: the study, its digest, its seed
 //! DIR/host.json                           facts about the host, apart from results
 //! DIR/unsupported.json                    policies that what was to carry them out cannot express
-//! DIR/runs/<policy>/<scenario>/rep-000.json
+//! DIR/runs/<policy>/<scenario>.jsonl      a line for each run
 //! DIR/report.html
 //! DIR/data/*.csv, *.parquet
 //! DIR/figures/*.svg, *.pdf, *.csv, *.txt, plot.py
@@ -16,7 +16,7 @@
 //! Around the folders of several cases lies another one: `DIR/series.json`, `DIR/report.html` and a results folder for
 //! each case ([`SeriesFolder`]).
 //!
-//! Files appear whole or not at all, so a killed process leaves finished runs behind and nothing
+//! Files appear whole or not at all, and records line by line, so a killed process leaves finished runs behind and nothing
 //! that could be taken for one. Results of different studies, versions, seeds or inputs never mix. Files of
 //! others are left alone: nothing is written through a link, and only files that a study writes are removed.
 //!
@@ -37,6 +37,7 @@ mod inputs;
 mod names;
 mod open;
 mod own;
+mod records;
 mod series;
 mod testbed;
 

@@ -20,23 +20,15 @@ pub(crate) enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// The bytes of a regular file of at most `most` bytes; `None` where no such file.
+/// The bytes of a regular file of at most `most` bytes; `None` where there is none.
 ///
 /// It never waits: a pipe is not opened, and one that takes the file's place meanwhile is opened without
 /// blocking and found out.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ReadError> {
-    let found = match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found?,
+    let Some(file) = regular(path)? else {
+        return Ok(None);
     };
-    refuse_special(found.file_type())?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
-    let opened = file.metadata()?;
-    refuse_special(opened.file_type())?;
-    if opened.len() > most {
+    if file.metadata()?.len() > most {
         return Err(ReadError::TooLarge(most));
     }
     let mut bytes = Vec::new();
@@ -48,6 +40,21 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, ReadError>
     Ok(Some(bytes))
 }
 
+/// A regular file, open to be read; `None` where there is none. Like [`read`] it never waits.
+pub(crate) fn regular(path: &Path) -> Result<Option<File>, ReadError> {
+    let found = match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    refuse_special(found.file_type())?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    refuse_special(file.metadata()?.file_type())?;
+    Ok(Some(file))
+}
+
 fn refuse_special(kind: FileType) -> Result<(), ReadError> {
     if kind.is_file() {
         Ok(())
@@ -56,13 +63,21 @@ fn refuse_special(kind: FileType) -> Result<(), ReadError> {
     }
 }
 
-/// The file that is locked, made where it is not there: never followed, never truncated.
+/// The file that is locked, made where it is not there.
 pub(crate) fn lock_file(path: &Path) -> Result<File, ResultsError> {
-    let opened = OpenOptions::new()
+    own_file(path, OpenOptions::new().write(true).truncate(false))
+}
+
+/// A file to append to, made where it is not there.
+pub(crate) fn to_append(path: &Path) -> Result<File, ResultsError> {
+    own_file(path, OpenOptions::new().append(true))
+}
+
+/// A regular file to read and to write as `options` say, made where it is not there. No link is followed.
+fn own_file(path: &Path, options: &mut OpenOptions) -> Result<File, ResultsError> {
+    let opened = options
         .read(true)
-        .write(true)
         .create(true)
-        .truncate(false)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path);
     let file = match opened {

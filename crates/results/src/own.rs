@@ -111,6 +111,7 @@ fn is_own_folder(parts: &[&str]) -> bool {
     match parts {
         [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] if !rest.is_empty() => is_own_folder(rest),
         [top] => FOLDERS.contains(top),
+        // Before version 5 of the schema a run was a file.
         ["runs", _] | ["runs", _, _] | ["packets", _] | ["packets", _, _] => true,
         ["packets", _, _, run] => numbered(run, "rep-", ""),
         _ => false,
@@ -122,7 +123,8 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         [PREDICTION_FOLDER | REPLAY_FOLDER, LOCK_FILE] => true,
         [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] => is_own_file(rest, names),
         [file] => FILES.contains(file),
-        ["runs", _, _, file] => is_run_file(file),
+        ["runs", _, file] => is_records_file(file),
+        ["runs", _, _, file] => numbered(file, "rep-", ".json"),
         ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
             ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
@@ -139,9 +141,11 @@ pub fn is_packet_file(name: &str) -> bool {
     numbered(name, "packets-", ".parquet")
 }
 
-/// Returns true if a file in the folder of a policy under a scenario is one of a run.
-pub(crate) fn is_run_file(name: &str) -> bool {
-    numbered(name, "rep-", ".json")
+/// Returns true if a file in the folder of a policy may be named after a scenario.
+fn is_records_file(name: &str) -> bool {
+    let is_ours = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.+%".contains(&byte);
+    let scenario = name.strip_suffix(".jsonl").unwrap_or_default();
+    !scenario.is_empty() && !scenario.starts_with('.') && scenario.bytes().all(is_ours)
 }
 
 fn numbered(name: &str, before: &str, after: &str) -> bool {
@@ -215,6 +219,8 @@ mod tests {
         for own in [
             "study.json",
             "report.html",
+            "runs/a/b.jsonl",
+            "runs/a/%C3%A9+2.5.jsonl",
             "runs/a/b/rep-000.json",
             "runs/a/b/rep-1234.json",
             "data/cells.csv",
@@ -229,7 +235,7 @@ mod tests {
             "figures/delay-cdf-best+effort-scenario-6.svg",
             "figures/delay-cdf-a-scenario-b-scenario-6.svg",
             "packets/a/b/rep-000/packets-00012.parquet",
-            "replay/runs/a/b/rep-000.json",
+            "replay/runs/a/b.jsonl",
             "prediction/study.json",
             "prediction/.lock",
         ] {
@@ -238,6 +244,10 @@ mod tests {
         for other in [
             "thesis.tex",
             ".lock",
+            "runs/a/notes.txt",
+            "runs/a/my notes.jsonl",
+            "runs/a/.jsonl",
+            "runs/b.jsonl",
             "runs/a/b/notes.txt",
             "runs/a/b/rep-old.json",
             "runs/a/rep-000.json",
@@ -259,12 +269,7 @@ mod tests {
 
     #[test]
     fn half_written_files_are_known_by_the_file_they_would_become() {
-        assert!(is_partial_file(&[
-            "runs",
-            "a",
-            "b",
-            ".rep-000.json.7-1.partial"
-        ]));
+        assert!(is_partial_file(&["runs", "a", ".b.jsonl.7-1.partial"]));
         assert!(is_partial_file(&["data", ".cells.csv.7-1.partial"]));
         assert!(!is_partial_file(&["data", ".mine.csv.7-1.partial"]));
         assert!(!is_partial_file(&["notes", ".cells.csv.7-1.partial"]));

@@ -14,7 +14,7 @@ use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; a reader rejects unknown versions.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// Fault of a record whose [`RunKey::inputs`] differ from those of the study.
 pub const OTHER_INPUTS: &str = "its run had other inputs than the study describes";

@@ -33,9 +33,7 @@ fn a_run_that_several_cases_have_is_carried_out_once() {
         "18 of 36 runs are the same in several cases, and were carried out once",
     );
     let record = |case: &str, policy: &str| {
-        sandbox.read(&format!(
-            "out/small-{case}/runs/{policy}/crowded/rep-002.json"
-        ))
+        sandbox.read(&format!("out/small-{case}/runs/{policy}/crowded.jsonl"))
     };
     assert_eq!(record("one", "shared"), record("other", "shared"));
     assert_eq!(record("one", "first"), record("judged", "first"));

@@ -139,11 +139,15 @@ fn damaged_records_are_left_out_and_named_and_other_margins_are_noted() {
     );
     run(&sandbox, "small.yaml", "a", &[]);
     run(&sandbox, "strict.yaml", "b", &[]);
-    sandbox.write("b/runs/first/calm/rep-001.json", "{}");
+    let records = "b/runs/first/calm.jsonl";
+    let changed = sandbox
+        .read(records)
+        .replacen("\"lost_frames\":0", "\"lost_frames\":1", 1);
+    sandbox.write(records, changed);
     let (out, error) = sandbox.succeeded(&["compare", "a", "b"]);
     contains(
         &error,
-        "warning: B: left out: `runs/first/calm/rep-001.json` cannot be trusted",
+        "warning: B: left out: `runs/first/calm.jsonl`, line 1, cannot be trusted",
     );
     contains(
         &error,

@@ -5,13 +5,14 @@ use crate::support::seal;
 use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, contains, text, words};
 use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const RUN: [&str; 6] = ["run", "small.yaml", "--repetitions", "1", "--out", "out"];
-const RECORD: &str = "out/runs/first/calm/rep-000.json";
+const RECORD: &str = "out/runs/first/calm.jsonl";
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -176,7 +177,7 @@ fn records_that_cannot_be_trusted_are_left_out_and_done_again() {
     assert_ne!(altered, good);
     sandbox.write(RECORD, altered);
     report(
-        "rep-000.json` cannot be trusted (its checksum does not match: it was changed or damaged after",
+        "calm.jsonl`, line 1, cannot be trusted (its checksum does not match: it was changed or damaged after",
     );
     sandbox.write(
         RECORD,
@@ -186,10 +187,11 @@ fn records_that_cannot_be_trusted_are_left_out_and_done_again() {
     make_pipe(&sandbox, RECORD);
     report("it is a named pipe, not a file");
     fs::remove_file(sandbox.path(RECORD)).unwrap();
-    File::create(sandbox.path(RECORD))
-        .unwrap()
-        .set_len(2 << 30)
-        .unwrap();
+    let mut long = File::create(sandbox.path(RECORD)).unwrap();
+    long.write_all(&good.as_bytes()[..300]).unwrap();
+    long.set_len(2 << 30).unwrap();
+    long.seek(SeekFrom::End(0)).unwrap();
+    long.write_all(b"\n").unwrap();
     report("it is larger than 1024 MiB, the limit");
 
     let (_, stderr) = sandbox.succeeded(&RUN);
@@ -215,9 +217,9 @@ fn results_of_the_version_before_say_that_the_study_must_be_run_again() {
     lines.remove(1);
     let earlier = lines
         .join("\n")
-        .replace("\"schema_version\": 4", "\"schema_version\": 3");
+        .replace("\"schema_version\": 5", "\"schema_version\": 4");
     sandbox.write("out/study.json", earlier);
-    insta::assert_snapshot!(sandbox.refused(1, &["report", "out"]), @"error: `out/study.json` has schema version 3, this program reads version 4: run the study again into another folder, or use the version of the program that wrote this one");
+    insta::assert_snapshot!(sandbox.refused(1, &["report", "out"]), @"error: `out/study.json` has schema version 4, this program reads version 5: run the study again into another folder, or use the version of the program that wrote this one");
     sandbox.succeeded(&[&RUN[..], &["--replace"]].concat());
 }
 
@@ -242,7 +244,7 @@ fn a_folder_in_the_place_of_a_record_is_reported() {
     let output = soon(&sandbox, &["report", "out"]);
     assert!(text(&output.stderr).contains("it is a folder, not a file"));
     let error = sandbox.refused(1, &RUN);
-    contains(&error, "rep-000.json");
+    contains(&error, "calm.jsonl` is a folder, not a file");
     assert_eq!(sandbox.read(&format!("{RECORD}/notes.txt")), "theirs");
 }
 

@@ -115,7 +115,7 @@ fn a_busy_site_is_what_limits_its_circuits() {
     sandbox.succeeded(&words(
         "run isp.yaml --policy libreqos --scenario busy --repetitions 1 --out results",
     ));
-    let record = record(&sandbox.path("results/runs/libreqos/busy/rep-000.json"));
+    let record = record(&sandbox.path("results/runs/libreqos/busy.jsonl"));
     let rates: Vec<f64> = (0..3)
         .map(|slice| {
             let received = &record["slices"][slice]["whole"]["received_bytes"];

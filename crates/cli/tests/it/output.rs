@@ -160,16 +160,20 @@ fn results_with_policy(name: &str) -> Sandbox {
     let name_in_json = serde_json::to_string(name).unwrap();
     let rename = |file: &str| {
         let text = sandbox.read(file).replace("\"first\"", &name_in_json);
-        sandbox.write(file, seal::sealed(&text));
+        sandbox.write(
+            file,
+            match file.ends_with(".jsonl") {
+                true => text
+                    .lines()
+                    .map(|line| format!("{}\n", seal::sealed(line)))
+                    .collect(),
+                false => seal::sealed(&text),
+            },
+        );
     };
     rename("out/study.json");
-    for scenario in ["calm", "crowded"] {
-        for repetition in 0..2 {
-            rename(&format!(
-                "out/runs/first/{scenario}/rep-{repetition:03}.json"
-            ));
-        }
-    }
+    rename("out/runs/first/calm.jsonl");
+    rename("out/runs/first/crowded.jsonl");
     let runs = sandbox.path("out/runs");
     std::fs::rename(runs.join("first"), runs.join(path_component(name))).unwrap();
     sandbox

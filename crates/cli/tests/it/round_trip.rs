@@ -1,6 +1,6 @@
 //! A simulated run and the captures of it tell the same, field by field.
 
-use crate::support::{Sandbox, is_installed, record, words};
+use crate::support::{Sandbox, is_installed, records_below, words};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,13 +102,21 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 /// Every figure of every run is the same. What only one of the two can know is left out: the digest and
 /// the seed a run drew from, the device's own counters of drops, time in its scheduler, and how captures were measured.
 fn assert_same_records(sandbox: &Sandbox, out: &str, runs: usize) {
-    let (simulated, analysed) = (sandbox.path("simulated/runs"), sandbox.path(out));
-    let files = files_below(&simulated);
-    assert_eq!(files.len(), runs);
-    for file in &files {
-        let name = file.strip_prefix(&simulated).unwrap();
-        let mut ours = record(file);
-        let mut captured = record(&analysed.join("runs").join(name));
+    let records = |results: &str| {
+        let runs = sandbox.path(results).join("runs");
+        let records = records_below(&runs).into_iter();
+        let parsed = records.map(|(file, line)| {
+            let record: Value = serde_json::from_str(&line).unwrap();
+            (file.strip_prefix(&runs).unwrap().to_owned(), record)
+        });
+        let mut parsed: Vec<_> = parsed.collect();
+        parsed.sort_by_key(|(file, record)| (file.clone(), record["key"]["repetition"].as_u64()));
+        parsed
+    };
+    let (simulated, analysed) = (records("simulated"), records(out));
+    assert_eq!((simulated.len(), analysed.len()), (runs, runs));
+    for ((name, mut ours), (other, mut captured)) in simulated.into_iter().zip(analysed) {
+        assert_eq!(name, other);
         assert!(captured["capture"]["matched_frames"].as_u64().unwrap() > 0);
         let unsure = ["ambiguous_sent_frames", "unsent_frames", "duplicate_frames"];
         for count in unsure {
@@ -150,14 +158,14 @@ fn difference(a: &Value, b: &Value, place: String) -> Option<String> {
 
 /// Frames lost in all runs.
 fn lost(sandbox: &Sandbox) -> u64 {
-    let files = files_below(&sandbox.path("simulated/runs"));
-    let of_run = |file: &PathBuf| {
-        let run = record(file);
+    let of_run = |(_, line): &(PathBuf, String)| {
+        let run: Value = serde_json::from_str(line).unwrap();
         let slices = run["slices"].as_array().unwrap().clone();
         let of_slice = |slice: &Value| slice["whole"]["lost_frames"].as_u64().unwrap();
         slices.iter().map(of_slice).sum::<u64>()
     };
-    files.iter().map(of_run).sum()
+    let runs = records_below(&sandbox.path("simulated/runs"));
+    runs.iter().map(of_run).sum()
 }
 
 #[test]
@@ -213,8 +221,9 @@ fn whole_frames_of_two_tags_and_ipv6_give_back_every_figure_though_they_are_rema
     assert!(lost(&sandbox) > 0, "loss is what is hard to tell");
     assert_eq!(analysed(&sandbox, "analysed"), stderr);
     assert_same_records(&sandbox, "analysed", 2);
-    let run = sandbox.path("analysed/runs/marked/heavy/rep-000.json");
-    let flows = record(&run)["flows"].clone();
+    let records = sandbox.read("analysed/runs/marked/heavy.jsonl");
+    let run: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    let flows = run["flows"].clone();
     let vlans = |flow: &Value| flow["flow"]["vlans"].clone();
     let vlans: Vec<Value> = flows.as_array().unwrap().iter().map(vlans).collect();
     assert_eq!(vlans.len(), 3, "a flow that is remarked is one flow");

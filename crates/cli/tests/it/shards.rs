@@ -2,7 +2,7 @@
 
 use crate::support::seal::sealed;
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, analysed, contains, pair, words};
+use crate::support::{Sandbox, analysed, contains, pair, records_below, words};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -83,13 +83,7 @@ fn run_whole(sandbox: &Sandbox) {
 }
 
 fn records_in(folder: &Path) -> usize {
-    match folder.exists() {
-        true => contents(folder)
-            .keys()
-            .filter(|name| name.contains("rep-") && name.ends_with(".json"))
-            .count(),
-        false => 0,
-    }
+    records_below(&folder.join("runs")).len()
 }
 
 #[test]
@@ -130,8 +124,9 @@ fn runs_of_a_lost_shard_are_missing_and_run_carries_out_just_these() {
     contains(&error, "`slicewise run small.yaml --out out`");
     assert!(!sandbox.path("out/report.html").exists());
     assert_eq!(records_in(&sandbox.path("out")), 9);
-    for run in contents(&sandbox.path(&lost)).keys() {
-        assert!(run == "study.json" || !sandbox.path("out").join(run).exists());
+    let collected = records_below(&sandbox.path("out/runs"));
+    for (_, lost) in records_below(&sandbox.path(&lost).join("runs")) {
+        assert!(collected.iter().all(|(_, record)| *record != lost));
     }
     let (_, noted) = sandbox.succeeded(&words("run small.yaml --out out"));
     contains(&noted, "9 of 12 runs were finished before and are kept");
@@ -230,12 +225,17 @@ fn a_damaged_record_is_told_and_another_shard_may_have_it() {
     run_whole(&sandbox);
     let shards = run_shards(&sandbox, 2);
     let runs = contents(&sandbox.path(&shards[0]));
-    let damaged = runs.keys().find(|name| name.contains("rep-")).unwrap();
+    let damaged = runs.keys().find(|name| name.ends_with(".jsonl")).unwrap();
     let damaged = format!("{}/{damaged}", shards[0]);
-    let sound = sandbox.read(&damaged);
-    sandbox.write(&damaged, &sound[..sound.len() / 2]);
+    let changed = sandbox
+        .read(&damaged)
+        .replacen("\"lost_frames\":0", "\"lost_frames\":1", 1);
+    sandbox.write(&damaged, changed);
     let error = sandbox.refused(1, &collect_into("out", &shards));
-    contains(&error, &format!("left out: `{damaged}` cannot be trusted"));
+    contains(
+        &error,
+        &format!("left out: `{damaged}`, line 1, cannot be trusted"),
+    );
     contains(&error, "1 of 12 runs are missing in out");
     let with_whole = [&shards[..], &["whole".to_owned()]].concat();
     let (_, noted) = sandbox.succeeded(&collect_into("out", &with_whole));
@@ -248,13 +248,20 @@ fn two_different_records_of_a_run_are_an_error_that_names_both() {
     let sandbox = sandbox("");
     let shards = run_shards(&sandbox, 1);
     sandbox.succeeded(&collect_into("out", &shards));
-    let record = "runs/first/calm/rep-001.json";
+    let record = "runs/first/calm.jsonl";
     let ours = sandbox.read(&format!("out/{record}"));
-    let theirs = ours.replacen("\"lost_frames\":0", "\"lost_frames\":1", 1);
-    assert_ne!(ours, theirs);
-    sandbox.write(&format!("{}/{record}", shards[0]), sealed(&theirs));
+    let lines = ours.lines().map(|line| {
+        let other = line.replacen("\"lost_frames\":0", "\"lost_frames\":1", 1);
+        assert_ne!(line, other);
+        format!("{}\n", sealed(&other))
+    });
+    let theirs: String = lines.collect();
+    sandbox.write(&format!("{}/{record}", shards[0]), theirs);
     let error = sandbox.refused(1, &collect_into("out", &shards));
-    let both = format!("`out/{record}` and `{}/{record}` are different", shards[0]);
+    let both = format!(
+        "`out/{record}` and `{}/{record}` have different records of repetition 0",
+        shards[0]
+    );
     contains(&error, &both);
     assert_eq!(sandbox.read(&format!("out/{record}")), ours);
 }

@@ -2,7 +2,7 @@
 //! passes where they are missing.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, is_installed, text};
+use crate::support::{Sandbox, is_installed, records_below, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -244,7 +244,7 @@ fn a_job_array_survives_a_killed_shard_and_a_lost_node() {
 
     let runs_of = |shard: usize| {
         let folder = sandbox.path(&format!("results/study-shard-{shard}-of-{SHARDS}/runs"));
-        walk(&folder).len()
+        records_below(&folder).len()
     };
     slurm.wait_until("every shard has begun", |_| {
         (1..=SHARDS).all(|shard| runs_of(shard) > 0)
@@ -261,21 +261,4 @@ fn a_job_array_survives_a_killed_shard_and_a_lost_node() {
 
     let collected = sandbox.path("results/study");
     assert!(collected.join("report.html").is_file(), "{}", slurm.state());
-}
-
-/// Files below a folder.
-fn walk(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .flat_map(|path| {
-            if path.is_dir() {
-                walk(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
 }

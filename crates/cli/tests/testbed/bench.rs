@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "tests, each of which uses a part of it")]
 
 use crate::support::{Sandbox, text};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -135,9 +136,19 @@ impl Bench {
         assert!(captures.is_empty(), "{captures:?}");
     }
 
-    pub fn record(&self, results: &str, cell: &str, repetition: u32) -> PathBuf {
-        self.sandbox
-            .path(&format!("{results}/runs/{cell}/rep-{repetition:03}.json"))
+    /// The record of a run; `None` where there is none.
+    pub fn record(&self, results: &str, cell: &str, repetition: u64) -> Option<Value> {
+        let text = fs::read_to_string(self.records(results, cell)).unwrap_or_default();
+        // The last line may be on its way.
+        let mut records = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        records.find(|record: &Value| record["key"]["repetition"] == repetition)
+    }
+
+    /// The file of records of a policy under a scenario.
+    pub fn records(&self, results: &str, cell: &str) -> PathBuf {
+        self.sandbox.path(&format!("{results}/runs/{cell}.jsonl"))
     }
 }
 

@@ -4,7 +4,6 @@
 //! left of the link.
 
 use crate::bench::Bench;
-use crate::support::record;
 use serde_json::Value;
 
 /// A link of 20 Mbit/s for transfers that take what they get, and requests that need little. VLAN tags are those of both
@@ -85,12 +84,12 @@ fn assert_runs_on(device: &str) {
     bench.stderr(0, &["--on", device, "--out", "out"]);
     bench.assert_cleared_up();
     for policy in ["none", "priority"] {
-        let record = record(&bench.record("out", &format!("{policy}/one"), 0));
+        let record = bench.record("out", &format!("{policy}/one"), 0).unwrap();
         assert_all_work(&record, policy);
         assert!(number(&record["live"]["baseline"]["samples"]) > 20.0);
     }
     // What TCP would have sent next depends on what became of it.
-    assert!(!bench.record("out/replay", "none/one", 0).exists());
+    assert!(bench.record("out/replay", "none/one", 0).is_none());
 }
 
 #[test]

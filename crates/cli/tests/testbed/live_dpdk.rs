@@ -91,7 +91,7 @@ fn bench() -> Option<Bench> {
 }
 
 fn whole(bench: &Bench, cell: &str, slice: usize) -> Value {
-    record(&bench.record("out", cell, 0))["slices"][slice]["whole"].clone()
+    bench.record("out", cell, 0).unwrap()["slices"][slice]["whole"].clone()
 }
 
 fn number(value: &Value) -> f64 {
@@ -161,7 +161,7 @@ fn what_a_full_queue_drops_is_counted_by_pipe_and_is_what_does_not_arrive() {
     let Some(bench) = bench() else { return };
     let one = ["--policy", "eight", "--scenario", "both", "--out", "out"];
     bench.stderr(0, &[&["--on", "dpdk"], &one[..]].concat());
-    let record = record(&bench.record("out", "eight/both", 0));
+    let record = bench.record("out", "eight/both", 0).unwrap();
     let device = record["live"]["device"].as_str().unwrap();
     assert!(device.starts_with("DPDK 22.11."), "{device}");
     let drops = record["drops"].as_array().unwrap();
@@ -188,7 +188,7 @@ fn early_detection_drops_on_the_device_and_is_a_reason_of_its_own() {
     bench.sandbox.write("profile.cfg", with_red);
     let one = ["--policy", "eight", "--scenario", "both", "--out", "out"];
     bench.stderr(0, &[&["--on", "dpdk"], &one[..]].concat());
-    let record = record(&bench.record("out", "eight/both", 0));
+    let record = bench.record("out", "eight/both", 0).unwrap();
     let drops = record["drops"].as_array().unwrap();
     let early = drops.iter().find(|drop| drop["reason"] == "red");
     let early = early.unwrap_or_else(|| panic!("{drops:?}"));

@@ -3,7 +3,7 @@
 //! They require root and network namespaces. Without them each test reports that it was skipped.
 
 use crate::bench::{self, Bench, children_of, delete, is_alive, signal};
-use crate::support::{contains, record, text, words};
+use crate::support::{contains, text, words};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 /// Until one of two repetitions is on disk.
 fn wait_for_a_record(bench: &Bench) {
-    let is_there = || (0..2).any(|repetition| bench.record("out", CELL, repetition).exists());
+    let is_there = || (0..2).any(|repetition| bench.record("out", CELL, repetition).is_some());
     wait_until("no record", is_there);
 }
 
@@ -67,7 +67,7 @@ fn a_run_in_which_a_program_was_killed_is_done_again_and_its_record_tells() {
     assert_eq!(status.code(), Some(0), "{stderr}");
     let mut rejected = Vec::new();
     for repetition in 0..2 {
-        let record = record(&bench.record("out", CELL, repetition));
+        let record = bench.record("out", CELL, repetition).unwrap();
         assert_eq!(record["slices"][0]["whole"]["lost_frames"], 0);
         let whys = record["live"]["rejected"].as_array().unwrap();
         rejected.extend(whys.iter().map(|why| why.as_str().unwrap().to_owned()));

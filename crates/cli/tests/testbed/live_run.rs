@@ -15,7 +15,7 @@ fn number(value: &Value) -> u64 {
 
 /// Frames of a slice that were sent, and lost.
 fn frames(bench: &Bench, cell: &str, slice: usize) -> [u64; 2] {
-    let record = record(&bench.record("out", cell, 0));
+    let record = bench.record("out", cell, 0).unwrap();
     let whole = &record["slices"][slice]["whole"];
     [number(&whole["sent_frames"]), number(&whole["lost_frames"])]
 }
@@ -66,7 +66,7 @@ fn assert_shares_a_queue(bench: &Bench) {
     let all = |slice| frames(bench, "none/overload", slice)[1];
     assert!(all(0) + all(1) > 100);
     assert_eq!(frames(bench, "none/calm", 0)[1], 0);
-    let record = record(&bench.record("out", "none/overload", 0));
+    let record = bench.record("out", "none/overload", 0).unwrap();
     let longest = number(&record["slices"][0]["whole"]["delay"]["max_ns"]);
     // The queue holds 50 ms, and is full while the bursts last.
     assert!(longest > 30_000_000, "{longest} ns");
@@ -97,11 +97,11 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
     for policy in ["none", "priority", "guaranteed"] {
         for scenario in ["calm", "overload"] {
             let cell = format!("{policy}/{scenario}");
-            let record = record(&bench.record("out", &cell, 0));
+            let record = bench.record("out", &cell, 0).unwrap();
             assert_is_live(&record, "Slicewise gateway, af_");
             assert!(number(&record["live"]["departures"]["frames"]) > 1_000);
-            assert!(bench.record("out/prediction", &cell, 0).exists());
-            assert!(bench.record("out/replay", &cell, 0).exists());
+            assert!(bench.record("out/prediction", &cell, 0).is_some());
+            assert!(bench.record("out/replay", &cell, 0).is_some());
         }
     }
     assert_isolates(&bench, "priority");
@@ -109,7 +109,7 @@ fn a_study_on_the_gateway_gives_records_a_prediction_and_a_report_and_leaves_not
     assert_shares_a_queue(&bench);
 
     // What is there is kept, byte for byte.
-    let file = bench.record("out", "priority/overload", 0);
+    let file = bench.records("out", "priority/overload");
     let before = fs::read(&file).unwrap();
     let stderr = bench.stderr(0, &out);
     contains(&stderr, "6 of 6 runs were finished before");
@@ -132,7 +132,7 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
     let listed = unsupported.to_string();
     contains(&listed, "\"guaranteed\"");
     contains(&listed, "reason");
-    assert!(!bench.record("out", "guaranteed/calm", 0).exists());
+    assert!(bench.record("out", "guaranteed/calm", 0).is_none());
     // It stays reported when only another policy is requested.
     let only_none = words("--on tc --out out --repetitions 1 --policy none");
     bench.stderr(0, &only_none);
@@ -141,12 +141,12 @@ fn a_study_on_the_kernel_runs_what_it_can_express_and_says_why_not_the_rest() {
         unsupported
     );
     for cell in words("none/calm none/overload priority/calm priority/overload") {
-        assert_is_live(&record(&bench.record("out", cell, 0)), "Linux tc");
+        assert_is_live(&bench.record("out", cell, 0).unwrap(), "Linux tc");
     }
     assert_isolates(&bench, "priority");
     assert_shares_a_queue(&bench);
     // What the captures miss at the far end is what the queues dropped.
-    let overload = record(&bench.record("out", "priority/overload", 0));
+    let overload = bench.record("out", "priority/overload", 0).unwrap();
     let drops = overload["drops"].as_array().unwrap().iter();
     let dropped: u64 = drops.map(|drop| number(&drop["frames"])).sum();
     let lost = number(&overload["slices"][1]["whole"]["lost_frames"]);
@@ -200,7 +200,7 @@ timeline:
     let out = ["--on", "gateway", "--out", "out"];
     bench.stderr(0, &[&one[..], &out].concat());
     bench.assert_cleared_up();
-    let record = record(&bench.record("out", "guaranteed/overload", 0));
+    let record = bench.record("out", "guaranteed/overload", 0).unwrap();
     let phases = record["phases"].as_array().unwrap();
     assert_eq!(phases.len(), 2);
     // 6 and 10 Mbit/s of 1446 bytes, for 750 ms.

@@ -48,8 +48,7 @@ fn measure(settings: &str, between: Between) -> Result<Measured, String> {
 
 impl Measured {
     fn record(&self) -> PathBuf {
-        self.sandbox
-            .path("out/runs/as-captured/as-captured/rep-000.json")
+        self.sandbox.path("out/runs/as-captured/as-captured.jsonl")
     }
 
     /// The flow of that protocol that sent most.

@@ -236,14 +236,16 @@ fn damaged_parts_of_a_live_folder_are_left_out_with_a_word() {
 fn a_damaged_record_beside_is_left_out_and_named() {
     let temporary = tempfile::tempdir().unwrap();
     let [simulator, gateway, _] = three_back_ends(temporary.path(), Size::SMALL);
-    fs::write(gateway.run_path("priority", "0", 1), "{").unwrap();
+    let path = gateway.records_path("priority", "0");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"sha256\":\"", "\"sha256\":\"0", 1)).unwrap();
     let report = write_beside(&simulator, &paths(&[gateway])).unwrap();
     let gateway = &report.findings.sides[1];
     assert_eq!((gateway.finished_runs, gateway.expected_runs), (11, 12));
     let [damaged] = &*gateway.damaged_runs else {
         panic!("{:?}", gateway.damaged_runs)
     };
-    assert!(damaged.starts_with("`runs/priority/0/rep-001.json` cannot be trusted"));
+    assert!(damaged.starts_with("`runs/priority/0.jsonl`, line 1, cannot be trusted"));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn bears_every_choice_and_every_button() {
             ..Size::SMALL
         }),
     );
-    fs::remove_dir_all(temporary.path().join("runs/priority/2")).unwrap();
+    fs::remove_file(temporary.path().join("runs/priority/2.jsonl")).unwrap();
     let page = slicewise_report::write(&folder).unwrap().html;
     let html = fs::read_to_string(&page).unwrap();
     let press_everything = "<script>\

@@ -201,7 +201,7 @@ fn refuses_a_study_file_of_somebody_else() {
     )
     .unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 4: run the study again into another folder, or use the version of the program that wrote this one");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/study.json` has schema version 7, this program reads version 5: run the study again into another folder, or use the version of the program that wrote this one");
 
     fs::write(&path, "{\n  \"format\": \"slicewise results\", \"schema_v").unwrap();
     let error = ResultsFolder::open(temporary.path()).unwrap_err();
@@ -253,7 +253,6 @@ fn writes_nothing_into_a_folder_that_was_removed_or_emptied() {
     let error = folder.write_run(&record(&study, 0, 0, 1)).unwrap_err();
     assert!(!error.is_users_mistake());
     insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/results/study.json` is gone: the results folder was removed, moved or emptied while it was in use, and nothing more is written into it");
-    assert!(!folder.run_path("no policy", "0", 1).exists());
     assert_eq!(folder.runs_on_disk(), 1);
 
     fs::remove_dir_all(&root).unwrap();
@@ -289,19 +288,20 @@ fn detects_records_that_cannot_be_trusted() {
     let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
     let good = record(&study, 0, 0, 0);
     folder.write_run(&good).unwrap();
-    let path = folder.run_path("no policy", "0", 0);
+    let path = folder.records_path("no policy", "0");
     let text = fs::read_to_string(&path).unwrap();
+    let text = text.trim_end();
     let with = |change: &dyn Fn(&mut RunRecord)| {
         let mut record = good.clone();
         change(&mut record);
         sealed(&serde_json::to_string(&record).unwrap())
     };
     let damaged = [
-        ("half-written", text[..text.len() / 2].to_owned()),
+        ("cut off", text[..text.len() / 2].to_owned()),
         ("empty", String::new()),
         ("zeros", "\0".repeat(text.len())),
         ("two in one", format!("{text}{text}")),
-        ("another run", with(&|r| r.key.repetition = 1)),
+        ("another run", with(&|r| r.key.scenario = "1".to_owned())),
         ("other inputs", with(&|r| r.key.inputs = "x".to_owned())),
         ("another schema", with(&|r| r.schema_version = 1)),
         (
@@ -341,13 +341,16 @@ fn detects_records_that_cannot_be_trusted() {
         ("no checksum", serde_json::to_string(&good).unwrap()),
     ];
     for (what, text) in damaged {
-        fs::write(&path, text).unwrap();
-        let error = folder.read_run(&good.key).expect_err(what);
-        assert!(error.is_damaged_run(), "{what}: {error}");
-        assert!(
-            error.to_string().contains("rep-000.json"),
-            "{what}: {error}"
-        );
+        fs::write(&path, text + "\n").unwrap();
+        match folder.read_run(&good.key) {
+            // It does not say of which run it is.
+            Ok(found) => assert!(found.is_none() && "empty zeros".contains(what), "{what}"),
+            Err(error) => {
+                assert!(error.is_damaged_run(), "{what}: {error}");
+                let place = "0.jsonl`, line 1, cannot";
+                assert!(error.to_string().contains(place), "{what}: {error}");
+            }
+        }
         let all = records(&folder);
         assert!(
             matches!(all.as_slice(), [Err(e)] if e.is_damaged_run()),
@@ -371,7 +374,7 @@ fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
     let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
     let good = record(&study, 0, 0, 0);
     folder.write_run(&good).unwrap();
-    let path = folder.run_path("no policy", "0", 0);
+    let path = folder.records_path("no policy", "0");
     let text = fs::read_to_string(&path).unwrap();
     // Version 1 had no variation, and no percentile between the median and the 99th.
     let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -381,10 +384,10 @@ fn a_record_of_an_earlier_version_says_that_the_study_must_be_run_again() {
         .unwrap()
         .remove("variation");
     earlier.as_object_mut().unwrap().remove("sha256");
-    fs::write(&path, earlier.to_string()).unwrap();
+    fs::write(&path, format!("{earlier}\n")).unwrap();
     let error = folder.read_run(&good.key).unwrap_err();
     assert!(error.is_damaged_run());
-    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0/rep-000.json` cannot be trusted (its schema version is 1, this program reads version 4: run the study again)");
+    insta::assert_snapshot!(message(&error, temporary.path()), @"`DIR/runs/no+policy/0.jsonl`, line 1, cannot be trusted (its schema version is 1, this program reads version 5: run the study again)");
 }
 
 #[test]
@@ -409,8 +412,8 @@ fn sweeps_away_what_a_killed_process_left() {
     let folder = ResultsFolder::create(temporary.path(), &study, Force::Refuse).unwrap();
     folder.write_run(&record(&study, 0, 0, 0)).unwrap();
     let left = folder
-        .run_path("no policy", "0", 0)
-        .with_file_name(".rep-001.json.77-3.partial");
+        .records_path("no policy", "0")
+        .with_file_name(".0.jsonl.77-3.partial");
     fs::write(&left, "{").unwrap();
     assert_eq!(records(&folder).len(), 1);
     drop(folder);
@@ -513,7 +516,7 @@ fn replacing_results_removes_all_of_them_and_no_file_of_anybody_else() {
         "figures/mine.svg",
         "figures/loss-mine.svg",
         "figures/old/loss.svg",
-        "runs/no+policy/0/notes.txt",
+        "runs/no+policy/notes.txt",
         "runs/mine/x",
         "prediction/notes.txt",
         "mine/.cells.csv.1-1.partial",

@@ -259,7 +259,7 @@ fn rejects_foreign_and_damaged_records() {
         refused(&|r| r.transient.end_ns = u64::MAX),
     ];
     insta::assert_snapshot!(messages.join("\n"), @r"
-    the record has schema version 99, this program reads version 4: run the study again
+    the record has schema version 99, this program reads version 5: run the study again
     its run had other inputs than the study describes
     record names the policy `z`, which the study does not have
     record names the slices `best effort, critical`, which the study does not have

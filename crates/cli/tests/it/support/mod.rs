@@ -125,13 +125,37 @@ impl Sandbox {
         record(
             &self
                 .path(results)
-                .join("runs/as-captured/as-captured/rep-000.json"),
+                .join("runs/as-captured/as-captured.jsonl"),
         )
     }
 }
 
+/// The value in a file: a list of policies, or the record of the only run.
 pub fn record(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Lines of files of records below a folder, and of the files before them.
+pub fn records_below(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).unwrap();
+                // The last one may be on its way.
+                let whole = text
+                    .split_inclusive('\n')
+                    .filter_map(|line| line.strip_suffix('\n'));
+                found.extend(whole.map(|line| (path.clone(), line.to_owned())));
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Panics, showing `text`, where it has no such part.
