@@ -167,13 +167,11 @@ impl Client for Bulk {
     }
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
-        Figures {
-            flows: self.bytes.map(|_| {
-                let has_begun = |t: &&Transfer| t.state != State::Waiting && t.awaited.is_some();
-                let open = self.transfers.iter().filter(has_begun).map(|t| t.began);
-                self.flows.figures(open, (from, to))
-            }),
-            ..Figures::default()
+        if self.bytes.is_none() {
+            return Figures::default();
         }
+        let has_begun = |t: &&Transfer| t.state != State::Waiting && t.awaited.is_some();
+        let open = self.transfers.iter().filter(has_begun).map(|t| t.began);
+        self.flows.figures(open, (from, to))
     }
 }

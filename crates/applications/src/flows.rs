@@ -1,6 +1,6 @@
 //! Flows that were completed.
 
-use crate::samples;
+use crate::{Figures, samples};
 use slicewise_stats::application::FlowFigures;
 use slicewise_units::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Flows {
         &self,
         open: impl Iterator<Item = Instant>,
         (from, to): (Instant, Instant),
-    ) -> FlowFigures {
+    ) -> Figures {
         let completed = self.completed.iter();
         let flows = || completed.clone().filter(|f| (from..to).contains(&f.ended));
         // Those that ended later were in progress; what failed never ends.
@@ -53,16 +53,23 @@ impl Flows {
             .filter(|began| *began < to.nanos())
             .map(|began| to.nanos() - began);
         let time_of_begun = flows().map(|flow| flow.took.nanos()).chain(until_the_end);
-        let completion_time = samples::figures(flows().map(|flow| flow.took.nanos()).collect());
+        let took: Vec<u64> = flows().map(|flow| flow.took.nanos()).collect();
+        let times = samples::cdf(&took);
+        let completion_time = samples::figures(took);
         // A flow takes a nanosecond at least.
         let rates = flows().map(|f| f.bytes as f64 * 8e9 / f.took.nanos().max(1) as f64);
         let rates: f64 = rates.sum();
         let completed = completion_time.samples;
-        FlowFigures {
+        let flows = FlowFigures {
             completed,
             completion_time,
             time_of_begun: samples::figures(time_of_begun.collect()),
             rate_mean_bits_per_second: (completed > 0).then(|| rates / completed as f64),
+        };
+        Figures {
+            flows: Some(flows),
+            times,
+            ..Figures::default()
         }
     }
 }

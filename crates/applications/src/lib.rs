@@ -28,6 +28,7 @@ pub use start::Start;
 
 use agenda::Agenda;
 use slicewise_stats::application::{FlowFigures, RequestFigures, VideoFigures};
+use slicewise_stats::record::CdfPoint;
 use slicewise_traffic::application::ApplicationParams;
 use slicewise_units::Instant;
 use std::fmt::Debug;
@@ -78,7 +79,7 @@ impl Action {
 }
 
 /// Results of an application over a span. Those that do not apply to its kind are `None`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
     /// Of requests at a constant rate.
     pub requests: Option<RequestFigures>,
@@ -86,6 +87,8 @@ pub struct Figures {
     pub flows: Option<FlowFigures>,
     /// Of video.
     pub video: Option<VideoFigures>,
+    /// Distribution function of the latency of requests, or of the completion time of flows.
+    pub times: Vec<CdfPoint>,
 }
 
 /// The end of an application that opens its connections; they are numbered from 0 to

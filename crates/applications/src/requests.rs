@@ -203,7 +203,9 @@ impl Client for Requests {
     fn figures(&self, from: Instant, to: Instant) -> Figures {
         let (due, samples) = self.due_within(from, to);
         let answered = || samples.iter().filter(|sample| sample.is_answered());
-        let latency = samples::figures(answered().map(|sample| sample.latency).collect());
+        let latency: Vec<u64> = answered().map(|sample| sample.latency).collect();
+        let times = samples::cdf(&latency);
+        let latency = samples::figures(latency);
         let response_time =
             samples::figures(answered().map(|sample| sample.response_time).collect());
         let samples = samples
@@ -233,6 +235,7 @@ impl Client for Requests {
                 response_time,
                 latency_of_due,
             }),
+            times,
             ..Figures::default()
         }
     }

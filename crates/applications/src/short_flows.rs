@@ -149,9 +149,6 @@ impl Client for ShortFlows {
             )
         };
         let open = self.clients.iter().filter(is_open).map(|c| c.began);
-        Figures {
-            flows: Some(self.flows.figures(open, (from, to))),
-            ..Figures::default()
-        }
+        self.flows.figures(open, (from, to))
     }
 }

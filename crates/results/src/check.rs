@@ -26,6 +26,11 @@ pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> R
         record.transient.throughput_before_bits_per_second,
         record.transient.throughput_after_bits_per_second,
     ])?;
+    let of_phases = record.phases.iter().flat_map(|phase| &phase.applications);
+    for application in record.applications.iter().chain(of_phases) {
+        let source = &application.source;
+        distribution(&application.times).map_err(|e| format!("source `{source}`: {e}"))?;
+    }
     record
         .slices
         .iter()

@@ -1,7 +1,7 @@
 //! Names of what lies in a results folder, and limits of what is read.
 
 /// Names of the tables of a report: each as `data/NAME.csv` and `data/NAME.parquet`.
-pub const TABLES: [&str; 27] = [
+pub const TABLES: [&str; 28] = [
     "runs",
     "series",
     "delay_cdf",
@@ -15,6 +15,7 @@ pub const TABLES: [&str; 27] = [
     "phases",
     "applications",
     "application_series",
+    "application_times",
     "application_cells",
     "cells",
     "verdicts",

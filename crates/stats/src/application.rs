@@ -1,6 +1,6 @@
 //! Results of applications over TCP: the part of a record that sources with an `application` have.
 
-use crate::figures::DelayFigures;
+use crate::figures::{CdfPoint, DelayFigures};
 use serde::{Deserialize, Serialize};
 
 /// Results of the application of one source over a run, or in a phase of it.
@@ -25,6 +25,9 @@ pub struct ApplicationRecord {
     /// Of video.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoFigures>,
+    /// Distribution function of the latency of requests, or of the completion time of flows: of those that have one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<CdfPoint>,
     /// Connections that ended before their work was done, by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureCount>,

@@ -34,6 +34,24 @@ impl SliceApplications {
 }
 
 impl ApplicationRecord {
+    /// Returns how many requests were answered, or flows completed, and of how many that were due, or had begun; `None` of
+    /// none.
+    #[must_use]
+    pub fn finished(&self) -> Option<(u64, u64)> {
+        let (finished, all) = match (&self.requests, &self.flows) {
+            (Some(of), _) => {
+                let answered = of.latency.samples;
+                (answered, answered.saturating_add(of.unanswered))
+            }
+            (None, Some(of)) => {
+                let completed = of.completion_time.samples;
+                (completed, completed.max(of.time_of_begun.samples))
+            }
+            (None, None) => return None,
+        };
+        (all > 0).then_some((finished, all))
+    }
+
     /// Times of all requests that were due.
     pub(crate) fn latency_of_due(&self) -> Option<&DelayFigures> {
         Some(&self.requests.as_ref()?.latency_of_due).filter(|times| times.samples > 0)

@@ -398,6 +398,7 @@ fn largest(
 fn without_series(record: &RunRecord) -> Vec<ApplicationRecord> {
     let without = |source: &ApplicationRecord| ApplicationRecord {
         series: ApplicationSeries::default(),
+        times: Vec::new(),
         source: source.source.clone(),
         slice: source.slice.clone(),
         failures: source.failures.clone(),

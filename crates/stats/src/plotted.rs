@@ -1,5 +1,6 @@
 //! Values of the figures that a study declares.
 
+use crate::application::ApplicationRecord;
 use crate::description::StudyDescription;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RunObservation};
@@ -244,24 +245,19 @@ fn sample(of: &PlotDistribution, slice: usize, run: &RunObservation) -> Option<(
         let arrived = 1.0 - steady.loss_ratio;
         return (steady.sent_frames > 0).then_some((steady.delay.samples, arrived));
     }
-    let own = run.applications.iter().filter(|own| own.slice == of.slice);
-    let counts = own.filter_map(|own| match of.of {
-        Distributed::RequestLatency => {
-            let requests = own.requests.as_ref()?;
-            let answered = requests.latency.samples;
-            Some((answered, answered.saturating_add(requests.unanswered)))
-        }
-        _ => {
-            let flows = own.flows.as_ref()?;
-            let completed = flows.completion_time.samples;
-            Some((completed, completed.max(flows.time_of_begun.samples)))
-        }
+    let own = run.applications.iter().filter(|own| {
+        let has_its = match of.of {
+            Distributed::RequestLatency => own.requests.is_some(),
+            _ => own.flows.is_some(),
+        };
+        has_its && own.slice == of.slice
     });
+    let counts = own.filter_map(ApplicationRecord::finished);
     let (values, all) = counts.reduce(|one, other| {
         let values = one.0.saturating_add(other.0);
         (values, one.1.saturating_add(other.1))
     })?;
-    (all > 0).then(|| (values, values as f64 / all as f64))
+    Some((values, values as f64 / all as f64))
 }
 
 /// Returns true if one of so many values lies beyond the percentile, so that it is not just the largest of them.

@@ -11,7 +11,7 @@ use slicewise_stats::application::{
 use slicewise_stats::application_summary::ApplicationSummary;
 use slicewise_stats::estimate::Estimate;
 use slicewise_stats::quantity::Quantity;
-use slicewise_stats::record::{DelayFigures, RunKey, RunRecord};
+use slicewise_stats::record::{CdfPoint, DelayFigures, RunKey, RunRecord};
 use slicewise_stats::summary::{CellSummary, Summary};
 
 columns! {
@@ -102,6 +102,19 @@ columns! {
 }
 
 columns! {
+    /// A point of the distribution of times of an application in a run.
+    Times<'a> = "application_times" (key: &'a RunKey, source: &'a ApplicationRecord, (point, share): (CdfPoint, f64)) {
+        ..Run(key),
+        source: &str = &source.source,
+        slice: &str = &source.slice,
+        of: &str = if source.requests.is_some() { "request_latency" } else { "completion_time" },
+        time_ns: u64 = point.0,
+        share_of_finished: f64 = point.1,
+        share_of_all: f64 = point.1 * share,
+    }
+}
+
+columns! {
     /// A figure of an application over repetitions.
     Cells<'a> = "application_cells" (
         cell: &'a CellSummary, of: &'a ApplicationSummary, (quantity, estimate): (Quantity, &'a Estimate), confidence: f64
@@ -124,11 +137,18 @@ pub(super) fn on_run(tables: &mut Tables, record: &RunRecord) -> Result<(), Repo
     if record.applications.is_empty() && phases.all(|phase| phase.applications.is_empty()) {
         return Ok(());
     }
-    tables.begin([Applications::SCHEMA, Bins::SCHEMA])?;
+    tables.begin([Applications::SCHEMA, Bins::SCHEMA, Times::SCHEMA])?;
     for view in record.by_phase() {
         let sources = view.applications.iter();
         let rows = sources.map(|source| Applications::row(&view.key, source));
         tables.rows(Applications::SCHEMA, rows)?;
+        for source in &*view.applications {
+            let (finished, all) = source.finished().unwrap_or((0, 1));
+            let share = finished as f64 / all as f64;
+            let points = source.times.iter();
+            let rows = points.map(|point| Times::row(&view.key, source, (*point, share)));
+            tables.rows(Times::SCHEMA, rows)?;
+        }
     }
     for source in &record.applications {
         let bins = 0..source.series.goodput_bytes.len();

@@ -36,7 +36,7 @@ mod tests {
     use super::{applications, estimates, packets, runs, testbed, verdicts};
 
     /// Every table that a report writes into its folder of data.
-    const TABLES: [Schema; 27] = [
+    const TABLES: [Schema; 28] = [
         runs::Runs::SCHEMA,
         runs::Bins::SCHEMA,
         runs::DelayCdf::SCHEMA,
@@ -50,6 +50,7 @@ mod tests {
         runs::Phases::SCHEMA,
         applications::Applications::SCHEMA,
         applications::Bins::SCHEMA,
+        applications::Times::SCHEMA,
         applications::Cells::SCHEMA,
         estimates::Cells::SCHEMA,
         verdicts::Verdicts::SCHEMA,

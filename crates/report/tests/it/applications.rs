@@ -7,7 +7,7 @@ use slicewise_stats::application::{
     ApplicationRecord, ApplicationSeries, FailureCount, FlowFigures, RequestFigures,
     TransportFigures, VideoFigures,
 };
-use slicewise_stats::record::{DelayFigures, RunRecord};
+use slicewise_stats::record::{CdfPoint, DelayFigures, RunRecord};
 use std::fs;
 use std::path::PathBuf;
 
@@ -86,6 +86,7 @@ fn applications(run: &RunRecord) -> Vec<ApplicationRecord> {
         source("downloads", last, run),
         ApplicationRecord {
             requests: Some(requests),
+            times: vec![CdfPoint(9_000_000, 0.5), CdfPoint(80_000_000, 1.0)],
             failures: vec![FailureCount {
                 reason: "no answer".to_owned(),
                 connections: 2,
@@ -157,6 +158,16 @@ fn applications_are_in_tables_on_the_page_and_in_figures() {
     assert_eq!(known("quality_mean"), [false, false, false, true]);
     let series = column(&data.join("application_series.csv"), "first_rtt_ns");
     assert_eq!(series[..2], ["", "11000000"]);
+    let times = data.join("application_times.csv");
+    assert!(
+        column(&times, "of")
+            .iter()
+            .all(|of| of == "request_latency")
+    );
+    let last = |name: &str| column(&times, name)[1].parse::<f64>().unwrap();
+    assert_eq!((last("time_ns"), last("share_of_finished")), (80e6, 1.0));
+    // Two of the requests were not answered.
+    assert_eq!(last("share_of_all"), 500.0 / 502.0);
     let cells = data.join("application_cells.csv");
     let sources = column(&cells, "source");
     assert!(

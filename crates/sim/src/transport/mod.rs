@@ -324,6 +324,7 @@ impl Host {
             requests: figures.requests,
             flows: figures.flows,
             video: figures.video,
+            times: figures.times,
             failures: self.measurement.failures(from, to),
             series: if with_series {
                 self.measurement.series()

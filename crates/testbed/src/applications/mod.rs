@@ -185,6 +185,7 @@ impl Observed {
                     requests: got.requests,
                     flows: got.flows,
                     video: got.video,
+                    times: got.times,
                     failures: ours.map_or_else(Vec::new, |ours| ours.failures.clone()),
                     series,
                 }
