@@ -10,6 +10,7 @@ pub(crate) const fn name(control: CongestionControl) -> &'static str {
         CongestionControl::NewReno => "reno",
         CongestionControl::Cubic => "cubic",
         CongestionControl::Dctcp => "dctcp",
+        CongestionControl::Bbr => "bbr",
     }
 }
 

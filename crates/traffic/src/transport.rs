@@ -11,7 +11,7 @@ pub struct TransportParams {
     pub congestion: CongestionControl,
     /// Both ends use ECN (RFC 3168). DCTCP always does.
     pub ecn: bool,
-    /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive.
+    /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. BBR always does.
     pub pacing: bool,
     /// Largest IP packet, headers included.
     pub mtu_bytes: u32,
@@ -45,11 +45,13 @@ pub enum CongestionControl {
     Cubic,
     /// DCTCP: RFC 8257.
     Dctcp,
+    /// BBR, version 3: draft-ietf-ccwg-bbr.
+    Bbr,
 }
 
 impl CongestionControl {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::NewReno, Self::Cubic, Self::Dctcp];
+    pub const ALL: [Self; 4] = [Self::NewReno, Self::Cubic, Self::Dctcp, Self::Bbr];
 }
 
 impl TransportParams {

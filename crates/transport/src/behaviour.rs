@@ -135,7 +135,7 @@ impl Behaviour {
                 TcpProfile::Linux415 => Some(LIMIT_OUTPUT_415_BYTES),
                 TcpProfile::Rfc => None,
             },
-            pacing: params.pacing,
+            pacing: params.pacing || params.congestion == CongestionControl::Bbr,
             ticks: Ticks {
                 length: if is_linux { TICK } else { Duration::ZERO },
                 phase: Duration::ZERO,

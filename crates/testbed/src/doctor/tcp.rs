@@ -69,9 +69,9 @@ mod tests {
     #[test]
     fn what_the_kernel_lacks_is_named_with_what_brings_it() {
         let finding = congestion_controls(|control| control != CongestionControl::Dctcp);
-        assert_eq!(finding.detail, "reno, cubic; no dctcp");
+        assert_eq!(finding.detail, "reno, cubic, bbr; no dctcp");
         let fix = Fix::advice("a kernel with CONFIG_TCP_CONG_DCTCP");
         assert_eq!(finding.fix, Some(fix));
-        assert_eq!(congestion_controls(|_| true).detail, "reno, cubic, dctcp");
+        assert_eq!(congestion_controls(|_| true).detail, "reno, cubic, dctcp, bbr");
     }
 }

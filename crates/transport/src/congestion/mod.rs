@@ -1,11 +1,13 @@
 //! Congestion control: how the window of a sender grows and what it becomes when the path is congested. One file for each.
 
+pub(crate) mod bbr;
 mod cubic;
 mod dctcp;
 mod hystart;
 mod new_reno;
 
 use crate::behaviour::Behaviour;
+use bbr::Bbr;
 use cubic::Cubic;
 use dctcp::Dctcp;
 use slicewise_traffic::transport::CongestionControl;
@@ -60,6 +62,7 @@ pub(crate) enum Congestion {
     NewReno(new_reno::NewReno),
     Cubic(Box<Cubic>),
     Dctcp(Dctcp),
+    Bbr(Box<Bbr>),
 }
 
 impl Congestion {
@@ -68,6 +71,10 @@ impl Congestion {
             CongestionControl::NewReno => Self::NewReno(new_reno::NewReno::default()),
             CongestionControl::Cubic => Self::Cubic(Box::new(Cubic::new(behaviour))),
             CongestionControl::Dctcp => Self::Dctcp(Dctcp::default()),
+            CongestionControl::Bbr => {
+                let (mss, window) = (behaviour.mss_bytes.into(), behaviour.initial_window_bytes);
+                Self::Bbr(Box::new(Bbr::new(mss, window)))
+            }
         }
     }
 
@@ -77,6 +84,27 @@ impl Congestion {
             Self::NewReno(reno) => reno.on_ack(window, ack),
             Self::Cubic(cubic) => cubic.on_ack(window, ack),
             Self::Dctcp(dctcp) => dctcp.on_ack(window, ack),
+            Self::Bbr(_) => {}
+        }
+    }
+
+    /// The model of the path, where the window follows from one and not from what is acknowledged.
+    pub(crate) fn model(&mut self) -> Option<&mut Bbr> {
+        match self {
+            Self::Bbr(bbr) => Some(bbr),
+            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) => None,
+        }
+    }
+
+    pub(crate) const fn has_model(&self) -> bool {
+        matches!(self, Self::Bbr(_))
+    }
+
+    /// Bytes a second at which data is to be paced, where the algorithm says so.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        match self {
+            Self::Bbr(bbr) => bbr.pacing_rate,
+            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) => None,
         }
     }
 
@@ -94,6 +122,10 @@ impl Congestion {
             Self::NewReno(_) => outstanding / 2,
             Self::Cubic(cubic) => cubic.on_congestion(window),
             Self::Dctcp(dctcp) => dctcp.on_congestion(window, outstanding, cause),
+            Self::Bbr(bbr) => {
+                bbr.save_window(window.bytes);
+                window.bytes
+            }
         };
         // RFC 5681, equation 4.
         threshold.max(2 * window.mss)
@@ -111,14 +143,16 @@ impl Congestion {
     pub(crate) const fn on_reduced(&mut self) {
         match self {
             Self::NewReno(growth) | Self::Dctcp(Dctcp { growth, .. }) => growth.begin_anew(),
-            Self::Cubic(_) => {}
+            Self::Cubic(_) | Self::Bbr(_) => {}
         }
     }
 
     /// Restores the state before a reduction that was a mistake.
     pub(crate) fn on_undo(&mut self) {
-        if let Self::Cubic(cubic) = self {
-            cubic.on_undo();
+        match self {
+            Self::Cubic(cubic) => cubic.on_undo(),
+            Self::Bbr(bbr) => bbr.on_undo(),
+            Self::NewReno(_) | Self::Dctcp(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use super::scoreboard::Delivered;
 use super::{Cause, Phase, Sender, Timer};
 use crate::congestion::Acknowledged;
+use crate::congestion::bbr::Arrived;
 use crate::segment::{Flags, Segment, is_earlier};
 use slicewise_units::{Duration, Instant};
 
@@ -58,15 +59,19 @@ impl Sender {
             _ => bytes.min(delivered.bytes),
         };
         self.grow(arrived, rtt, is_marked, now);
-        if is_marked && self.phase == Phase::Open {
+        if is_marked && self.phase == Phase::Open && !self.congestion.has_model() {
             self.figures.mark_reductions += 1;
             self.reduce(Cause::Mark);
         }
         if bytes > 0 {
             self.timer = None;
         }
-        let is_safe = self.detect_loss(now) == 0 && bytes > 0;
-        self.keep_rate(delivered.bytes, is_safe);
+        let lost = self.detect_loss(now);
+        if self.congestion.has_model() {
+            self.follow_model(&delivered, rtt, now);
+        } else {
+            self.keep_rate(delivered.bytes, lost == 0 && bytes > 0);
+        }
         self.rearm(bytes > 0, now);
         rtt
     }
@@ -172,7 +177,8 @@ impl Sender {
         if self.phase == Phase::Open || ack < self.recovery_point {
             return;
         }
-        if matches!(self.phase, Phase::Recovering | Phase::Reducing) {
+        let is_reduced = matches!(self.phase, Phase::Recovering | Phase::Reducing);
+        if is_reduced && !self.congestion.has_model() {
             self.window.bytes = self.window.ssthresh;
         }
         if self.phase == Phase::Recovering {
@@ -215,6 +221,7 @@ impl Sender {
         } else {
             (0, None)
         };
+        self.lose_in_model(lost, now);
         let is_calm = matches!(self.phase, Phase::Open | Phase::Reducing);
         if is_calm && self.board.lost_bytes() > 0 {
             self.begin_undo();
@@ -227,7 +234,9 @@ impl Sender {
             }
             self.figures.recoveries += 1;
             // A segment goes at once, more as data arrives (RFC 9937).
-            self.window.bytes = self.in_flight();
+            if !self.congestion.has_model() {
+                self.window.bytes = self.in_flight();
+            }
             self.is_forced = true;
             self.probe.under_way = None;
         }
@@ -235,6 +244,38 @@ impl Sender {
             self.set_timer(Timer::Reordering, at.saturating_since(now), now);
         }
         lost
+    }
+
+    /// Tell the model of the path, where there is one, that data was taken for lost.
+    pub(super) fn lose_in_model(&mut self, lost: u64, now: Instant) {
+        if let Some(model) = self.congestion.model()
+            && lost > 0
+        {
+            model.on_lost(lost, self.board.lost_sent_at(), &self.window, now);
+        }
+    }
+
+    /// Window and pacing rate follow from the model of the path.
+    fn follow_model(&mut self, delivered: &Delivered, rtt: Option<Duration>, now: Instant) {
+        let (in_flight, min_rtt) = (self.in_flight(), self.rtt.min());
+        let is_limited = self.board.una() <= self.limited_to;
+        let is_recovering = matches!(self.phase, Phase::Recovering | Phase::TimedOut);
+        let una = self.board.una();
+        let Some(model) = self.congestion.model() else {
+            return;
+        };
+        let (bytes, newest) = (delivered.bytes, delivered.newest);
+        let sample = (model.delivery).on_delivered(bytes, newest, una, min_rtt, now);
+        let arrived = Arrived {
+            sample,
+            bytes,
+            in_flight,
+            rtt,
+            is_limited,
+            is_recovering,
+            now,
+        };
+        model.on_arrived(&arrived, &mut self.window);
     }
 
     /// While the window is reduced, PRR says how much may leave.

@@ -89,6 +89,9 @@ impl Sender {
     /// Bytes a second at which the window is spread over a round trip: twice that in slow start, so that it can double, a
     /// fifth more after it (ip-sysctl, `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
     fn pacing_rate(&self) -> Option<u64> {
+        if let Some(rate) = self.congestion.pacing_rate() {
+            return Some(rate);
+        }
         let smoothed = self.rtt.smoothed()?.nanos().max(1);
         let percent = if self.window.bytes < self.window.ssthresh / 2 {
             200
@@ -104,7 +107,8 @@ impl Sender {
 
 /// `one` · `other` / `divisor`, at most [`u64::MAX`]. A product of 64 bits, as nearly all are, is divided several times as
 /// fast as one of 128.
-pub(super) fn of_product(one: u64, other: u64, divisor: u64) -> u64 {
+pub(crate) fn of_product(one: u64, other: u64, divisor: u64) -> u64 {
+    let divisor = divisor.max(1);
     match one.checked_mul(other) {
         Some(product) => product / divisor,
         None => {

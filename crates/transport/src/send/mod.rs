@@ -4,13 +4,14 @@
 //! TLP), RFC 3522 (Eifel detection), RFC 3168 (ECN), RFC 2861 (idle senders), RFC 9293 section 3.8.6.1 (closed windows).
 
 mod acknowledge;
-mod burst;
+pub(crate) mod burst;
+pub(crate) mod delivery_rate;
 mod pacing;
 mod probe;
 mod prr;
 mod rack;
 mod rtt;
-mod scoreboard;
+pub(crate) mod scoreboard;
 
 use crate::behaviour::Behaviour;
 use crate::congestion::{Cause, Congestion, Window};
@@ -322,6 +323,11 @@ impl Sender {
             }
         };
         if available == 0 {
+            if let Some(model) = self.congestion.model()
+                && room > 0
+            {
+                model.delivery.limit(self.board.in_flight());
+            }
             return None;
         }
         // The SYN and the FIN take no room of the receiver's.
@@ -375,6 +381,7 @@ impl Sender {
             is_resent,
         } = outgoing;
         let bytes = end - start;
+        let before = self.board.in_flight();
         let data =
             bytes - u64::from(start == 0) - u64::from(self.fin().is_some_and(|fin| end > fin));
         let segments = data.div_ceil(self.window.mss);
@@ -391,6 +398,10 @@ impl Sender {
             if self.board.una() >= self.round_end || outstanding > self.round_flight {
                 (self.round_flight, self.round_end) = (outstanding, end);
             }
+        }
+        if let Some(model) = self.congestion.model() {
+            let in_flight = (before, self.board.in_flight());
+            model.on_sent(end, in_flight, &mut self.window, now);
         }
         self.is_forced = false;
         self.figures.segments += segments;
@@ -413,7 +424,7 @@ impl Sender {
         };
         let (idle, rto) = (now.saturating_since(last), self.rtt.rto());
         self.congestion.on_idle(idle);
-        if idle <= rto || self.phase != Phase::Open {
+        if idle <= rto || self.phase != Phase::Open || self.congestion.has_model() {
             return;
         }
         self.bursts.invalidate();
@@ -475,14 +486,19 @@ impl Sender {
         if !is_opening {
             self.congestion.on_timeout();
         }
+        let lost_before = self.board.lost_bytes();
         if self.is_sacking {
             let path = self.path();
             self.rack.detect_on_timeout(&mut self.board, path, now);
         } else {
             self.board.lose_on_timeout(|_| true);
         }
+        self.lose_in_model(self.board.lost_bytes().saturating_sub(lost_before), now);
         self.duplicates = 0;
-        self.window.bytes = self.window.mss;
+        self.window.bytes = match self.congestion.has_model() {
+            true => self.in_flight() + self.window.mss,
+            false => self.window.mss,
+        };
         self.is_forced = true;
         self.arm_retransmission(now);
         // The loss of a SYN says little about the path: only the initial window is a segment (RFC 5681, section 3.1).

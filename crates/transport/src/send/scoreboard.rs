@@ -107,6 +107,8 @@ pub(crate) struct Scoreboard {
     resend_from: u64,
     /// Below here every run that was sent once is sacked or lost.
     judged_to: u64,
+    /// When the last was sent of what was taken for lost last.
+    lost_sent_at: Instant,
     /// Parts sent again, oldest first; may name parts that have met their fate since.
     resent: VecDeque<Resent>,
 }
@@ -126,6 +128,11 @@ impl Scoreboard {
 
     pub(crate) const fn lost_bytes(&self) -> u64 {
         self.lost_bytes
+    }
+
+    /// When the last was sent of what was taken for lost last.
+    pub(crate) const fn lost_sent_at(&self) -> Instant {
+        self.lost_sent_at
     }
 
     pub(crate) const fn resent_bytes(&self) -> u64 {
@@ -351,6 +358,7 @@ impl Scoreboard {
             run.lost = true;
             self.lost_bytes += bytes;
         }
+        self.lost_sent_at = run.sent_at;
         self.resend_from = self.resend_from.min(start);
         bytes
     }

@@ -7,7 +7,7 @@ use slicewise_units::{Duration, Instant};
 
 const MSS: f64 = 1_448.0;
 
-fn host(profile: TcpProfile, congestion: CongestionControl) -> Behaviour {
+pub fn host(profile: TcpProfile, congestion: CongestionControl) -> Behaviour {
     let params = TransportParams {
         congestion,
         ..TransportParams::of(profile)
@@ -15,7 +15,7 @@ fn host(profile: TcpProfile, congestion: CongestionControl) -> Behaviour {
     Behaviour::new(&params, 20)
 }
 
-const fn link(mbit: u64, frames: usize, delay_ms: u64) -> Bottleneck {
+pub const fn link(mbit: u64, frames: usize, delay_ms: u64) -> Bottleneck {
     Bottleneck {
         bits_per_second: mbit * 1_000_000,
         frames: Some(frames),
@@ -25,7 +25,7 @@ const fn link(mbit: u64, frames: usize, delay_ms: u64) -> Bottleneck {
 }
 
 /// Numbers below `bound`, the same each time: xorshift64 (Marsaglia 2003).
-fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+pub fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |bound| {
         state ^= state << 13;
@@ -36,7 +36,7 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
 }
 
 /// Acknowledgements are up to 20 us late, so that flows do not stay in step with the queue.
-fn undisturbed(seed: u64) -> impl FnMut(usize, &Segment) -> Fate {
+pub fn undisturbed(seed: u64) -> impl FnMut(usize, &Segment) -> Fate {
     let mut draw = numbers(seed);
     move |to, _| {
         if to == CLIENT {
@@ -47,13 +47,13 @@ fn undisturbed(seed: u64) -> impl FnMut(usize, &Segment) -> Fate {
     }
 }
 
-const fn second(n: u64) -> Instant {
+pub const fn second(n: u64) -> Instant {
     Instant::from_nanos(n * 1_000_000_000)
 }
 
 /// Goodput of each flow between two seconds, Mbit/s.
 #[expect(clippy::cast_precision_loss, reason = "megabits")]
-fn goodput<F: FnMut(usize, &Segment) -> Fate>(
+pub fn goodput<F: FnMut(usize, &Segment) -> Fate>(
     path: &mut Path<F>,
     flows: usize,
     from: u64,

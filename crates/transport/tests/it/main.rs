@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod acknowledgements;
+mod bbr;
 mod bulk;
 mod congestion;
 mod exchanges;

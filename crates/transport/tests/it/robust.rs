@@ -81,7 +81,8 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
     let congestion = prop_oneof![
         Just(CongestionControl::NewReno),
         Just(CongestionControl::Cubic),
-        Just(CongestionControl::Dctcp)
+        Just(CongestionControl::Dctcp),
+        Just(CongestionControl::Bbr)
     ];
     let buffers = (1_448u64..100_000, 1_448u64..100_000);
     (profile, congestion, any::<[bool; 3]>(), buffers).prop_map(
