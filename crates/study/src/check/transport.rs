@@ -24,12 +24,12 @@ settings! {
         protocol: TransportProtocol,
         /// Whose TCP: `linux` (default, a host of today), `linux-4.15`, or `rfc` (the RFCs, without offloads and pacing).
         profile: TcpProfile,
-        /// Congestion control: `new_reno` (or `reno`), `cubic`, `dctcp`. Default cubic, and new_reno for the profile `rfc`.
+        /// Congestion control: `new_reno` (or `reno`), `cubic`, `dctcp`, `bbr`. Default cubic, and new_reno for the profile `rfc`.
         congestion: Option<CongestionControl>,
         /// Explicit congestion notification: packets are ECN-capable, and the sender answers to marks. Default no; always with
         /// `dctcp`.
         ecn: Option<bool>,
-        /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. Default false.
+        /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. Default false; `bbr` always paces.
         pacing: bool,
         /// Maximum segment size, without the headers of IP and TCP, as both ends announce it. Default: what the link's MTU
         /// leaves.
@@ -83,6 +83,14 @@ impl Checker<'_> {
             && let Some(at) = written.place("ecn")
         {
             problem!(self.problems, at => "DCTCP answers to marks, and without ECN nothing is marked";
+                "leave `ecn` out, or choose another `congestion`");
+        }
+        if params.congestion == CongestionControl::Bbr
+            && params.ecn
+            && let Some(at) = written.place("ecn")
+        {
+            problem!(self.problems, at => "BBR does not answer to marks (draft-ietf-ccwg-bbr), and packets that are ECN-capable \
+                must be of a sender that does";
                 "leave `ecn` out, or choose another `congestion`");
         }
         self.mtu(written, headers, &mut params);

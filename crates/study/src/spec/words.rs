@@ -178,7 +178,7 @@ words! {
         linux: Self::Linux, linux_4_15 = "linux-4.15": Self::Linux415, rfc: Self::Rfc,
     }
     CongestionControl as "CongestionControl", "a congestion control" {
-        new_reno: Self::NewReno, reno: Self::NewReno, cubic: Self::Cubic, dctcp: Self::Dctcp,
+        new_reno: Self::NewReno, reno: Self::NewReno, cubic: Self::Cubic, dctcp: Self::Dctcp, bbr: Self::Bbr,
     }
     PopulationPattern as "PopulationPattern", "what slices of a population send" {
         backlog: Self::Backlog, bursts: Self::Bursts,
