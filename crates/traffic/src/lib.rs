@@ -17,6 +17,7 @@ mod on_off;
 mod pace;
 mod poisson;
 mod random;
+pub mod rate_series;
 mod replay;
 pub mod scenario;
 mod sizes;
@@ -33,6 +34,7 @@ pub use on_off::OnOff;
 pub use pace::{Interval, Pace};
 pub use poisson::Poisson;
 pub use random::Random;
+pub use rate_series::{RateSeries, RateSeriesError, RateStep};
 pub use replay::{MAX_PACKETS, Recorded, Replay, ReplayError, Timeline};
 pub use scenario::{
     HostTiming, OnOffParams, PacketSize, PatternParams, Periods, SizesParams, SourceHeaders,
