@@ -13,6 +13,7 @@ pub mod hqos;
 pub mod meter;
 pub mod metered;
 mod named_queue;
+mod percent;
 pub mod policy;
 pub mod queue;
 mod rate;
