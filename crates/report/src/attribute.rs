@@ -135,8 +135,12 @@ pub(crate) fn influence(numbers: &DecidedBy) -> String {
 
 fn reallocation(verdict: &PolicyVerdict) -> AttributeText {
     let reallocation = &verdict.reallocation;
+    let none = match reallocation.rate_varies {
+        true => "the shared rate changes",
+        false => "no unused capacity",
+    };
     let deciding = reallocation.decided_by.as_ref().map_or_else(
-        || "no unused capacity".to_owned(),
+        || none.to_owned(),
         |numbers| {
             let (rates, runs) = (reallocation.rates(numbers), numbers.runs.in_words());
             let (fraction, claim) = (

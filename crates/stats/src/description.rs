@@ -159,6 +159,9 @@ pub struct Capacity {
     /// else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes,
     /// so where this is more than 0, shares that add up to the rate do not fit in it.
     pub frame_overhead_bytes: u32,
+    /// The rate changes during a run, and this is its mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub varies: bool,
 }
 
 /// The guarantee of a slice.

@@ -7,6 +7,10 @@ use crate::record::{RunRecord, Series};
 /// The opportunities in the steady state of `record`, which must be one of `study`'s, of a
 /// scenario whose load cycle is `cycle_ns` (0 for constant load).
 pub(crate) fn of_run(study: &StudyDescription, record: &RunRecord, cycle_ns: u64) -> Opportunity {
+    // Shares of a rate that changes say of no window what guaranteed slices leave in it.
+    if study.capacity.varies {
+        return Opportunity::default();
+    }
     let bin_ns = record.bin_ns.max(1);
     let cycle_ns = if cycle_ns == 0 {
         CONSTANT_LOAD_WINDOW_NS

@@ -328,6 +328,7 @@ mod tests {
             repetitions: 3,
             duration_ns: 1,
             capacity: Capacity {
+                varies: false,
                 bits_per_second: 1,
                 frame_overhead_bytes: 0,
             },

@@ -309,6 +309,7 @@ fn unnamed() -> StudyDescription {
         dut: "not stated (measured from captures)".to_owned(),
         repetitions: 1,
         capacity: Capacity {
+            varies: false,
             bits_per_second: 0,
             frame_overhead_bytes: 0,
         },

@@ -74,6 +74,7 @@ fn policy(
             }),
             repetitions_needed: None,
             scenarios: Vec::new(),
+            rate_varies: false,
         },
         scalability: ScalabilityVerdict {
             limit: limit.map_or(SliceLimit::NotStated, SliceLimit::Slices),

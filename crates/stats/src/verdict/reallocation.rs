@@ -25,6 +25,9 @@ pub struct ReallocationVerdict {
     pub repetitions_needed: Option<u32>,
     /// Scenarios in which there was something to reallocate, in the order of the study.
     pub scenarios: Vec<ScenarioReallocation>,
+    /// It is not tested because the rate that slices share changes during a run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rate_varies: bool,
 }
 
 /// The reallocated fraction in one scenario.
@@ -77,6 +80,7 @@ pub(super) fn judge(
             decided_by: None,
             repetitions_needed: None,
             scenarios,
+            rate_varies: study.capacity.varies,
         };
     };
     let total = pooled
@@ -169,5 +173,6 @@ fn conclude(
             _ => None,
         },
         scenarios,
+        rate_varies: false,
     }
 }

@@ -227,6 +227,7 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
         "{read_low}"
     );
     study.capacity = Capacity {
+        varies: false,
         bits_per_second: 35_000_000,
         frame_overhead_bytes: 24,
     };

@@ -179,3 +179,18 @@ fn a_guaranteed_slice_that_sends_exactly_its_share_takes_nothing_of_what_others_
     // With more it competes for it.
     assert_eq!(windows(SHARE + 1), (0, 0.0));
 }
+
+#[test]
+fn a_share_of_a_rate_that_changes_is_not_tested() {
+    let mut study = study(&[("p", None)], 1);
+    let constant = judged_in(&study, &[1.0, 1.0]);
+    assert_eq!(constant.outcome, Outcome::Holds);
+    study.capacity.varies = true;
+    let verdict = judged_in(&study, &[1.0, 1.0]);
+    assert_eq!(verdict.outcome, Outcome::NotTested);
+    let reason = verdict.reason();
+    assert!(
+        reason.contains("the rate that slices share changes"),
+        "{reason}"
+    );
+}

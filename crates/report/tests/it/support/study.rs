@@ -130,6 +130,7 @@ pub fn study(size: Size) -> StudyDescription {
         duration_ns: size.seconds * 1_000_000_000,
         is_without_chance: false,
         capacity: Capacity {
+            varies: false,
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
         },

@@ -224,6 +224,11 @@ impl ReallocationVerdict {
     /// The reason of the reallocation verdict, in one line.
     #[must_use]
     pub fn reason(&self) -> String {
+        if self.rate_varies {
+            return "not tested: the rate that slices share changes during a run, so shares of it do not say what \
+                    guaranteed slices leave"
+                .to_owned();
+        }
         let Some(numbers) = &self.decided_by else {
             return "not tested: in no load cycle was capacity of guaranteed slices unused while best effort had \
                     demand"

@@ -63,6 +63,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
         repetitions: 10,
         duration_ns: DURATION_NS,
         capacity: Capacity {
+            varies: false,
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
         },
