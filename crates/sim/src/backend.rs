@@ -36,7 +36,7 @@ use slicewise_units::{Duration, Instant};
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How long after the hosts have stopped the network may take to drain. Queues are finite, so
 /// only a class shaped to almost nothing needs longer, and then the run fails with an error.
@@ -311,6 +311,9 @@ impl Simulator {
                 names.insert(ingress, format!("device {place}"));
             }
             let port = topology.egress(node, forwarding(device, policy, run.seed)?);
+            if let Some(series) = &study.port_series {
+                topology.vary(port, Arc::clone(series));
+            }
             from = vec![port];
             egress.push(port);
             names.insert(port, format!("device {place}"));

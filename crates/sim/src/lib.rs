@@ -34,6 +34,7 @@ mod sources;
 mod timeline;
 mod topology;
 mod transport;
+mod varying;
 mod wires;
 
 pub use backend::Simulator;

@@ -2,10 +2,13 @@
 
 use crate::impairment::Impairments;
 use crate::packet::PacketId;
+use crate::varying::VaryingClock;
 use slicewise_dataplane::LinkClock;
 use slicewise_model::Rate;
+use slicewise_traffic::RateSeries;
 use slicewise_units::{Accounting, Duration, FrameLengths, Instant};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A pause frame: the smallest frame of Ethernet, without FCS.
 const PAUSE_FRAME: FrameLengths = FrameLengths {
@@ -86,6 +89,8 @@ pub struct Link {
     first: InFlight,
     /// Those behind it.
     behind: VecDeque<InFlight>,
+    /// Instead of the transmitter's clock, where the rate changes.
+    varying: Option<Box<VaryingClock>>,
     /// Impairments of frames.
     pub(crate) impairments: Option<Box<Impairments>>,
 }
@@ -116,22 +121,39 @@ impl Link {
             handover: params.handover,
             first: InFlight::NONE,
             behind: VecDeque::new(),
+            varying: None,
             impairments: None,
         }
+    }
+
+    /// Send at the rates of `series` from the beginning of the run on.
+    pub(crate) fn vary(&mut self, series: Arc<RateSeries>) {
+        self.varying = Some(Box::new(VaryingClock::new(series)));
     }
 
     /// When the transmitter may begin the next frame: it is neither busy nor paused.
     #[inline]
     #[must_use]
     pub fn ready_at(&self) -> Instant {
-        self.transmitter.free_at().max(self.paused_until)
+        self.free_at().max(self.paused_until)
     }
 
     /// When the last bit of the last frame has been sent.
     #[inline]
     #[must_use]
     pub fn free_at(&self) -> Instant {
-        self.transmitter.free_at()
+        match &self.varying {
+            None => self.transmitter.free_at(),
+            Some(clock) => clock.free_at(),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, lengths: FrameLengths, now: Instant) -> Instant {
+        match &mut self.varying {
+            None => self.transmitter.send(lengths, now),
+            Some(clock) => clock.send(self.transmitter.accounting.count(lengths), now),
+        }
     }
 
     /// Begin no frame before `until`; a frame whose transmission has begun is completed. A later call
@@ -149,7 +171,7 @@ impl Link {
     /// Put a pause frame on the wire, behind the frame that is being sent; a pause does not hold it back. Returns when it
     /// reaches the end of the link.
     pub fn transmit_pause(&mut self, now: Instant) -> Instant {
-        let sent = self.transmitter.send(PAUSE_FRAME, now);
+        let sent = self.send(PAUSE_FRAME, now);
         sent.saturating_add(self.propagation)
     }
 
@@ -158,7 +180,7 @@ impl Link {
     #[inline]
     pub fn transmit(&mut self, lengths: FrameLengths, now: Instant) -> (Instant, Instant) {
         debug_assert!(self.ready_at() <= now, "the transmitter is busy or paused");
-        let sent = self.transmitter.send(lengths, now);
+        let sent = self.send(lengths, now);
         let leaves = match self.handover {
             Handover::LastBit => sent,
             Handover::FirstBit => now,

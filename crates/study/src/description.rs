@@ -10,7 +10,7 @@ use crate::study::{Phase, Study, StudyPolicy};
 use slicewise_model::PolicyParams;
 use slicewise_stats::backend::SIMULATOR;
 use slicewise_stats::description::{
-    PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
+    Capacity, PolicyDescription, ScenarioDescription, SliceDescription, StudyDescription, Unbounded,
 };
 use slicewise_stats::phase::{PhaseDescription, PhasePolicy};
 
@@ -153,12 +153,15 @@ impl Study {
             seed: self.seed,
             program_version: program_version.to_owned(),
             backend: SIMULATOR.id.to_owned(),
-            dut: device::describe_path(&self.dut, &self.path),
+            dut: device::describe_path(&self.dut, self.port_series.as_deref(), &self.path),
             assumptions: self.stated(),
             repetitions: self.repetitions,
             duration_ns: self.duration.nanos(),
             is_without_chance: self.is_without_chance(),
-            capacity: device::capacity(&self.dut),
+            capacity: Capacity {
+                varies: self.port_series.is_some(),
+                ..device::capacity(&self.dut)
+            },
             slices: slices.collect(),
             policies: policies.collect(),
             scenarios: scenarios.collect(),

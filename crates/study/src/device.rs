@@ -8,7 +8,8 @@ use slicewise_model::{
     ShaperSpec,
 };
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
-use slicewise_units::{Duration, FrameLengths, Layer};
+use slicewise_traffic::RateSeries;
+use slicewise_units::{Duration, FrameLengths, Layer, Rounded};
 use std::collections::BTreeSet;
 
 /// Classes that can be used in one policy of an ISR 4221.
@@ -307,6 +308,7 @@ pub(crate) fn capacity(dut: &DutParams) -> Capacity {
     Capacity {
         bits_per_second: rate.rate.bits_per_second(),
         frame_overhead_bytes: u32::try_from(overhead).unwrap_or(0),
+        varies: false,
     }
 }
 
@@ -319,7 +321,16 @@ pub(crate) fn frame_time(rate: Rate, frame: FrameLengths) -> Duration {
 }
 
 /// The device, or the devices of a path, in one line.
-pub(crate) fn describe_path(dut: &DutParams, path: &[HopParams]) -> String {
+pub(crate) fn describe_path(
+    dut: &DutParams,
+    series: Option<&RateSeries>,
+    path: &[HopParams],
+) -> String {
+    if let Some(series) = series {
+        let (lowest, highest) = series.range();
+        let mean = dut.port_rate.rate.rounded_up();
+        return format!("egress port of {lowest} to {highest}, on average {mean} (model)");
+    }
     if path.is_empty() {
         return describe(dut);
     }

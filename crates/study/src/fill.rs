@@ -20,6 +20,10 @@ pub(crate) fn notes(study: &Study) -> Option<String> {
     if !study.populations.is_empty() || study.scenarios.iter().any(adapts) {
         return None;
     }
+    // What fills a port whose rate changes is another load at each moment.
+    if study.port_series.is_some() {
+        return None;
+    }
     let capacity = study.dut.capacity();
     let loads = study.scenarios.iter().map(|scenario| {
         let sources = scenario.sources.iter();

@@ -52,6 +52,7 @@ impl Study {
         let Self {
             link,
             dut,
+            port_series,
             path,
             hosts,
             slices,
@@ -106,6 +107,9 @@ impl Study {
             sent(scenarios.get(scenario)?)
         )
         .ok()?;
+        if let Some(series) = port_series {
+            write!(to, " {series:?}").ok()?;
+        }
         for HopParams {
             name,
             device,

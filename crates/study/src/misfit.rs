@@ -95,6 +95,7 @@ impl Study {
         match error {
             TestbedError::Populations => at(&["populations"]),
             TestbedError::Impairments => at(&["link", "impairments"]),
+            TestbedError::VaryingRate => at(&["dut", "port_rate"]),
             TestbedError::Propagation(_) => at(&["link", "propagation"]),
             TestbedError::Path => at(&["path"]),
             TestbedError::Ecn(source) | TestbedError::Tunnel(source) => {

@@ -13,7 +13,9 @@ use slicewise_stats::description::{
 use slicewise_stats::plot::PlotDescription;
 use slicewise_stats::verdict::runs_to_hold;
 use slicewise_stats::words::{count, percent};
+use slicewise_traffic::RateSeries;
 use slicewise_units::Duration;
+use std::sync::Arc;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +39,8 @@ pub struct Study {
     /// The device under test; of a path the device that limits it: of those under the policy that is compared,
     /// the one with the least capacity.
     pub dut: DutParams,
+    /// Rates of its port, where they change during a run; the rate of `dut` is then their mean over `duration`.
+    pub port_series: Option<Arc<RateSeries>>,
     /// The devices of a path, in the order in which frames pass them; empty where `dut` is alone.
     pub path: Vec<HopParams>,
     /// The hosts.

@@ -60,6 +60,12 @@ pub enum TestbedError {
          it, or leave the impairments out in a study that extends this one (`without: [link.impairments]`)"
     )]
     Impairments,
+    /// The rate of its port changes, and that of a testbed does not.
+    #[error(
+        "the rate of the port changes during a run (`dut.port_rate`), and that of a testbed is constant: simulate the study, or \
+         give one rate in a study that extends this one"
+    )]
+    VaryingRate,
     /// Its links take time, and those of a testbed take none.
     #[error(
         "the links of this study take {0} (`link.propagation`), and those of a testbed take no time: simulate it, or give at \
@@ -273,6 +279,7 @@ impl Study {
         let errors = [
             (!self.populations.is_empty()).then_some(TestbedError::Populations),
             (!self.link.impairments.is_none()).then_some(TestbedError::Impairments),
+            (self.port_series.is_some()).then_some(TestbedError::VaryingRate),
             (propagation > UNNOTICED_PROPAGATION).then_some(TestbedError::Propagation(propagation)),
             (!self.path.is_empty()).then_some(TestbedError::Path),
             marked.map(|source| TestbedError::Ecn(source.name.clone())),

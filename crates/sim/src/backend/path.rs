@@ -80,11 +80,11 @@ pub(super) fn egress_link(study: &Study, device: &DutParams) -> LinkParams {
 }
 
 /// The link by which what comes back reaches a port: as fast as the one that leads away from it, or as that between
-/// hosts and device where a device paces what leaves.
+/// hosts and device where a device paces what leaves, or where its rate changes.
 pub(super) fn back(forth: LinkParams, study: &Study) -> LinkParams {
     match forth.handover {
-        Handover::LastBit => forth,
-        Handover::FirstBit => LinkParams {
+        Handover::LastBit if study.port_series.is_none() => forth,
+        Handover::LastBit | Handover::FirstBit => LinkParams {
             rate: study.link.rate,
             handover: Handover::LastBit,
             ..forth

@@ -20,10 +20,11 @@ use ahead::Ahead;
 use events::{Actors, Places};
 use routes::Routes;
 use slicewise_study::FlowControlParams;
-use slicewise_traffic::{Random, Source};
+use slicewise_traffic::{Random, RateSeries, Source};
 use slicewise_units::BitRate;
 use slicewise_wire::Headers;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A network being described: nodes with ports, and duplex links, each between two ports. Links form no loop, so
 /// that there is one way between any two nodes.
@@ -35,6 +36,7 @@ pub struct Topology<F> {
     /// Of each: its ports, and what it is for frames from either of them.
     links: Vec<[(PortId, LinkParams); 2]>,
     impairments: Vec<(PortId, Impairments)>,
+    varying: Vec<(PortId, Arc<RateSeries>)>,
 }
 
 /// A flow: where it goes, the headers and lengths of its packets, and when they leave.
@@ -112,6 +114,7 @@ impl<F> Default for Topology<F> {
             ports: Vec::new(),
             links: Vec::new(),
             impairments: Vec::new(),
+            varying: Vec::new(),
         }
     }
 }
@@ -159,6 +162,11 @@ impl<F: Forwarding> Topology<F> {
     /// in which [`Self::build`] is given them.
     pub fn impair(&mut self, from: PortId, impairments: Impairments) {
         self.impairments.push((from, impairments));
+    }
+
+    /// Let the link on which a port sends change its rate: `series` replaces that of its parameters.
+    pub fn vary(&mut self, from: PortId, series: Arc<RateSeries>) {
+        self.varying.push((from, series));
     }
 
     /// Connect the nodes and send `flows` through them, watched by `observer`.
@@ -348,7 +356,8 @@ impl<F: Forwarding> Topology<F> {
                 }
             }
         }
-        for (port, _) in &self.impairments {
+        let impaired = self.impairments.iter().map(|(port, _)| port);
+        for port in impaired.chain(self.varying.iter().map(|(port, _)| port)) {
             if port.0 as usize >= self.ports.len() {
                 return Err(TopologyError::NoSuchPort(*port));
             }
@@ -466,6 +475,11 @@ impl<F: Forwarding> Topology<F> {
         for (port, impairments) in &self.impairments {
             if let Some(wire) = wires.get_mut(port.0 as usize) {
                 wire.link.impairments = Some(Box::new(impairments.clone()));
+            }
+        }
+        for (port, series) in &self.varying {
+            if let Some(wire) = wires.get_mut(port.0 as usize) {
+                wire.link.vary(Arc::clone(series));
             }
         }
         wires

@@ -18,6 +18,7 @@ mod objectives;
 mod paths;
 mod pipes;
 mod populations;
+mod port_series;
 mod qos_sched;
 mod queue_lengths;
 mod queueing_theory;

@@ -30,6 +30,7 @@ const ETHERNET_FRAME: FrameLengths = FrameLengths {
 const PLACEHOLDERS: [&str; 3] = ["{policy}", "{scenario}", "{repetition}"];
 /// Capacity that shares refer to where the file does not state the link.
 const UNKNOWN: Capacity = Capacity {
+    varies: false,
     bits_per_second: 0,
     frame_overhead_bytes: 0,
 };

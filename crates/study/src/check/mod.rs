@@ -32,6 +32,7 @@ mod plan;
 mod police;
 mod policies;
 mod populations;
+mod port_series;
 mod published;
 mod qos_sched;
 mod queues;
@@ -386,6 +387,7 @@ impl<'a> Checker<'a> {
         self.check_objectives_of_applications(spec, &scenarios);
         let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         self.check_rests_on(spec);
+        self.check_port_series(spec, &network, &policies);
         self.check_loops(spec, network.duration);
         for policy in &policies {
             if let Some((name, _)) = spec.policies.entry(&policy.name) {
@@ -436,6 +438,7 @@ impl<'a> Checker<'a> {
                 .collect(),
             link: network.link,
             dut: network.dut,
+            port_series: network.port_series,
             path,
             hosts: network.hosts,
             slices,
@@ -467,9 +470,13 @@ impl<'a> Checker<'a> {
         let link = spec.link.as_ref().map(|link| link.value);
         let link = link.filter(|link| link.rate.rate > BitRate::ZERO);
         let path = self.path(spec, link.as_ref());
+        let series = match &path {
+            Some(_) => None,
+            None => self.port_series(spec),
+        };
         let dut = match &path {
             Some(path) => path.limiting,
-            None => self.dut(spec.dut.as_ref(), link.as_ref()),
+            None => self.dut(spec.dut.as_ref(), link.as_ref(), series.as_ref()),
         };
         let hosts = self.hosts(spec.hosts.as_ref());
         let duration = spec.duration.as_ref().map(|length| length.value.0);
@@ -488,6 +495,7 @@ impl<'a> Checker<'a> {
         let network = traffic::Network {
             link,
             dut,
+            port_series: series.map(|series| series.rates),
             path: path.map_or_else(Vec::new, |path| path.devices),
             hosts,
             duration: duration.unwrap_or(MAX_DURATION),

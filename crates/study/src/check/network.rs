@@ -2,6 +2,7 @@
 
 use super::application::Count;
 use super::policies::PolicyFileSpec;
+use super::port_series::{PortRateSpec, PortSeries};
 use super::qos_sched::{BurstsSpec, OF_THREADS, ThreadsSpec};
 use super::{Checker, StudySpec};
 use crate::file::Placed;
@@ -10,7 +11,7 @@ use crate::params::{
     MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, QosSchedThreads, StudyLink, SwitchParams,
 };
 use crate::spec::{
-    Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
+    At, Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
 use crate::{problem, settings};
 use slicewise_model::{BurstSpec, Rate};
@@ -142,9 +143,10 @@ settings! {
         /// egress port), `gateway` (a port emulated by software, which hands frames on whole), `switch` (a port with a
         /// few queues, which share a buffer) or `qos_sched` (a port behind the threads of DPDK's sample application).
         [expected] model: Option<DutModel>,
-        /// Rate of the egress port. Default: the link's.
-        port_rate: Option<PassingRate>,
-        /// Which bytes of a frame occupy the port. Default L1.
+        /// Rate of the egress port. Default: the link's. Of a `port` that is simulated also steps, `[{at: 0 s, rate: 20 Mbit/s},
+        /// ...]`, or `{trace: FILE}`, a trace in the format of Mahimahi.
+        port_rate: Option<At<PortRateSpec>>,
+        /// Which bytes of a frame occupy the port. Default L1; L3 with a trace.
         port_counts: Option<Accounting>,
         /// From the last bit received to the earliest departure. Default 0 s.
         processing_delay: Duration,
@@ -319,11 +321,18 @@ impl Checker<'_> {
         &mut self,
         spec: Option<&Placed<DutSpec>>,
         link: Option<&StudyLink>,
+        series: Option<&PortSeries>,
     ) -> Option<DutParams> {
         let written = spec?;
         let spec = &written.value;
         let rate = match written.place("port_rate") {
-            Some(_) => spec.port_rate.map(|rate| rate.0),
+            Some(_) => {
+                let constant = spec
+                    .port_rate
+                    .as_ref()
+                    .and_then(|rate| rate.value.constant());
+                constant.or(series.map(|series| series.mean))
+            }
             None => link.map(|link| link.rate.rate),
         };
         let model = match spec.model? {
@@ -358,7 +367,16 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        let accounting = spec.port_counts.unwrap_or(Accounting::L1);
+        let is_trace = spec
+            .port_rate
+            .as_ref()
+            .is_some_and(|rate| rate.value.is_trace());
+        let default = if is_trace {
+            Accounting::L3
+        } else {
+            Accounting::L1
+        };
+        let accounting = spec.port_counts.unwrap_or(default);
         let dut = DutParams {
             model,
             port_rate: Rate {

@@ -63,7 +63,7 @@ impl Checker<'_> {
         let mut devices = Vec::new();
         for place in self.places(spec, &path.0) {
             let device = spec.devices.0.get(place);
-            let device = device.and_then(|(_, device)| self.dut(Some(device), link));
+            let device = device.and_then(|(_, device)| self.dut_of_path(device, link));
             devices.extend(device.map(|device| (place, device)));
         }
         let has_own = |place: usize| own_policy(spec, place).is_some();

@@ -19,9 +19,10 @@ use crate::spec::{
 use crate::{problem, settings};
 use slicewise_model::{ClassMap, MatchMode, RateSpec};
 use slicewise_stats::objective::Objective;
-use slicewise_traffic::{ReplayError, Timeline};
+use slicewise_traffic::{RateSeries, ReplayError, Timeline};
 use slicewise_units::{BitRate, ByteCount, Duration};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 settings! {
     /// A slice: which frames belong to it and what it was promised.
@@ -127,6 +128,8 @@ pub(super) struct Network {
     pub(super) link: StudyLink,
     /// Of a path, the device that limits it.
     pub(super) dut: DutParams,
+    /// Rates of its port, where they change during a run.
+    pub(super) port_series: Option<Arc<RateSeries>>,
     /// The devices of a path that could be read, each with its place among those written.
     pub(super) path: Vec<(usize, DutParams)>,
     pub(super) hosts: HostTiming,

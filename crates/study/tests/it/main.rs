@@ -33,6 +33,7 @@ mod p4_tins;
 mod paths;
 mod policies;
 mod populations;
+mod port_series;
 mod quick;
 mod reallocation;
 mod runs;

@@ -1,0 +1,216 @@
+//! Rates of a port that change during a run.
+
+use super::network::DutSpec;
+use super::traffic::Network;
+use super::{Checker, StudySpec};
+use crate::file::{Decode, Entry, Placed, Problems, Schemas, Span, Value};
+use crate::params::{DutModel, DutParams, StudyLink};
+use crate::spec::{At, PassingRate};
+use crate::study::StudyPolicy;
+use crate::{problem, settings};
+use serde_json::{Value as Json, json};
+use slicewise_model::Discipline;
+use slicewise_traffic::{RateSeries, RateSeriesError, RateStep};
+use slicewise_units::{BitRate, Duration};
+use std::sync::Arc;
+
+/// Rate of a port, as written.
+#[derive(Debug, Clone)]
+pub(crate) enum PortRateSpec {
+    Constant(BitRate),
+    Steps(Vec<StepSpec>),
+    Trace(TraceSpec),
+}
+
+settings! {
+    /// A rate from a moment on.
+    struct StepSpec as "RateStepSpec", strict {
+        /// When, from the beginning of the run; the first at 0 s.
+        [required] at: Duration,
+        /// The rate until the next step; 0 bit/s for an outage.
+        [required] rate: Option<BitRate>,
+    }
+}
+
+settings! {
+    /// Rates from a file.
+    struct TraceSpec as "RateTraceSpec", strict {
+        /// The file, relative to this one, in the format of Mahimahi: a line for each 1500 B that may pass, with the time in
+        /// milliseconds; it repeats after the last.
+        [required] trace: At<String>,
+    }
+}
+
+impl Decode for PortRateSpec {
+    fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
+        match &entry.node.value {
+            Value::List(_) => Vec::decode(entry, problems).map(Self::Steps),
+            Value::Mapping(_) => TraceSpec::decode(entry, problems).map(Self::Trace),
+            Value::Null | Value::Scalar(_) => {
+                PassingRate::decode(entry, problems).map(|rate| Self::Constant(rate.0))
+            }
+        }
+    }
+
+    fn schema(schemas: &mut Schemas) -> Json {
+        let rate = PassingRate::schema(schemas);
+        let steps = Vec::<StepSpec>::schema(schemas);
+        json!({ "anyOf": [rate, steps, TraceSpec::schema(schemas)] })
+    }
+}
+
+impl PortRateSpec {
+    /// The rate, where it is one.
+    pub(super) const fn constant(&self) -> Option<BitRate> {
+        match self {
+            Self::Constant(rate) => Some(*rate),
+            Self::Steps(_) | Self::Trace(_) => None,
+        }
+    }
+
+    pub(super) const fn is_trace(&self) -> bool {
+        matches!(self, Self::Trace(_))
+    }
+}
+
+/// Rates of a port that change.
+pub(super) struct PortSeries {
+    pub(super) rates: Arc<RateSeries>,
+    /// Their mean over the run: the rate of the port, where one is needed.
+    pub(super) mean: BitRate,
+}
+
+impl Checker<'_> {
+    /// A device of a path, which has one rate.
+    pub(super) fn dut_of_path(
+        &mut self,
+        device: &Placed<DutSpec>,
+        link: Option<&StudyLink>,
+    ) -> Option<DutParams> {
+        if let Some(rate) = &device.value.port_rate
+            && rate.value.constant().is_none()
+        {
+            problem!(self.problems, rate.span => "the rate of a device of a `path` cannot change during a run: bounds and the \
+                device that limits a path follow from constant rates";
+                "give it one rate, or study it alone as `dut`");
+        }
+        self.dut(Some(device), link, None)
+    }
+
+    /// The rates of the port of `dut`, where they change.
+    pub(super) fn port_series(&mut self, spec: &StudySpec) -> Option<PortSeries> {
+        let rate = spec.dut.as_ref()?.value.port_rate.as_ref()?;
+        let rates = match &rate.value {
+            PortRateSpec::Constant(_) => return None,
+            PortRateSpec::Steps(steps) => {
+                let steps = steps.iter().map(|step| {
+                    let at = step.at;
+                    step.rate.map(|rate| RateStep { at, rate })
+                });
+                let steps: Option<Vec<RateStep>> = steps.collect();
+                let series = RateSeries::of_steps(steps?);
+                series.map_err(|error| self.problems.add(rate.span, error.to_string()))
+            }
+            PortRateSpec::Trace(TraceSpec { trace }) => {
+                let text = self.trace_text(trace)?;
+                let series = RateSeries::of_mahimahi(&text);
+                series.map_err(|error| self.report_trace(trace, &error))
+            }
+        };
+        let rates = Arc::new(rates.ok()?);
+        let duration = spec.duration.as_ref()?.value.0;
+        let mean = rates.mean(duration);
+        if mean == BitRate::ZERO {
+            problem!(self.problems, rate.span => "nothing passes the port during the run, which takes {duration}");
+            return None;
+        }
+        Some(PortSeries { rates, mean })
+    }
+
+    fn trace_text(&mut self, trace: &At<String>) -> Option<String> {
+        let path = self.sources.beside(trace.span.file, &trace.value);
+        if let Some(file) = self.sources.find(&path) {
+            return Some(self.sources.text(file).to_owned());
+        }
+        match self.files.read(&path) {
+            Ok(text) => {
+                self.sources.add(&path, text.clone());
+                Some(text)
+            }
+            Err(error) => {
+                self.unreadable(trace.span, &path, &error);
+                None
+            }
+        }
+    }
+
+    fn report_trace(&mut self, trace: &At<String>, error: &RateSeriesError) {
+        let path = self.sources.beside(trace.span.file, &trace.value);
+        let shown = self.sources.shown(&path);
+        problem!(self.problems, trace.span => "`{shown}`: {error}");
+    }
+
+    /// Refuses what follows from a constant rate, where that of the port changes.
+    pub(super) fn check_port_series(
+        &mut self,
+        spec: &StudySpec,
+        network: &Network,
+        policies: &[StudyPolicy],
+    ) {
+        if network.port_series.is_none() {
+            return;
+        }
+        let rate = spec
+            .dut
+            .as_ref()
+            .and_then(|dut| dut.value.port_rate.as_ref());
+        let Some(at) = rate.map(|rate| rate.span) else {
+            return;
+        };
+        if network.dut.model != DutModel::Port {
+            problem!(self.problems, at => "only the port of the model `port` has a rate that changes during a run";
+                "give the port one rate, or use the model `port`");
+        }
+        for (key, why) in [
+            (
+                "timeline",
+                "each phase would be judged by the rate of all of them",
+            ),
+            (
+                "populations",
+                "a population is judged by its share of a constant rate",
+            ),
+        ] {
+            if let Some(at) = self.key_at(&[key]) {
+                problem!(self.problems, at => "`{key}` and a `dut.port_rate` that changes exclude each other: {why}";
+                    "leave one of them out");
+            }
+        }
+        for policy in policies {
+            self.check_policy_of_series(policy, at);
+        }
+    }
+
+    fn check_policy_of_series(&mut self, policy: &StudyPolicy, at: Span) {
+        let name = &policy.name;
+        let has_hqos = |class: &slicewise_model::ClassSpec| class.hqos.is_some();
+        let reason = if policy.spec.discipline == Discipline::Guaranteed {
+            "its guarantees are admitted, and its bounds derived, for a constant rate".to_owned()
+        } else if policy.reallocation.is_some() {
+            "`reallocate` divides a constant rate".to_owned()
+        } else if policy.spec.classes.iter().any(has_hqos) {
+            "its rates are parts of a constant port rate".to_owned()
+        } else if policy.device.is_some() {
+            "it has a device of its own, with a rate of its own".to_owned()
+        } else if let Some(class) = policy.spec.has_part_of_port() {
+            format!(
+                "`{class}` has a rate in percent, and a percentage of a rate that changes is not one rate"
+            )
+        } else {
+            return;
+        };
+        let at = self.place_of(&["policies", name]).unwrap_or(at);
+        problem!(self.problems, at => "policy `{name}` does not go with a `dut.port_rate` that changes: {reason}";
+            "give `dut.port_rate` one rate, or write the policy with absolute rates and without guarantees");
+    }
+}
