@@ -72,6 +72,9 @@ mod tests {
         assert_eq!(finding.detail, "reno, cubic, bbr; no dctcp");
         let fix = Fix::advice("a kernel with CONFIG_TCP_CONG_DCTCP");
         assert_eq!(finding.fix, Some(fix));
-        assert_eq!(congestion_controls(|_| true).detail, "reno, cubic, dctcp, bbr");
+        assert_eq!(
+            congestion_controls(|_| true).detail,
+            "reno, cubic, dctcp, bbr"
+        );
     }
 }

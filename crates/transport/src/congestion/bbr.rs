@@ -246,7 +246,7 @@ impl Bbr {
     pub(crate) fn on_undo(&mut self) {
         self.lower.undo();
         self.full_pipe = FullPipe::default();
-        let (state, upper) = std::mem::replace(&mut self.undo, (None, 0));
+        let (state, upper) = std::mem::take(&mut self.undo);
         self.upper_bytes = self.upper_bytes.max(upper);
         let is_elsewhere = state != Some(self.state) && self.state != State::ProbeRtt;
         match state {
@@ -427,24 +427,19 @@ impl Bbr {
         if self.adapt_upper(arrived, window) {
             return;
         }
-        match self.state {
-            State::Down => {
-                if !self.check_time_to_probe(arrived, window) && self.is_drained(arrived) {
-                    self.state = State::Cruise;
-                }
+        let state = self.state;
+        match state {
+            State::Down | State::Cruise if self.is_time_to_probe(arrived, window) => {
+                self.start_refill();
             }
-            State::Cruise => {
-                self.check_time_to_probe(arrived, window);
-            }
+            State::Down if self.is_drained(arrived) => self.state = State::Cruise,
             State::Refill if self.rounds.is_start => {
                 self.is_sampling_probe = true;
                 self.start_up(&arrived.sample, window);
             }
-            State::Up => {
-                if self.is_up_over(arrived, window) {
-                    self.was_too_high = false;
-                    self.start_down(arrived.now);
-                }
+            State::Up if self.is_up_over(arrived, window) => {
+                self.was_too_high = false;
+                self.start_down(arrived.now);
             }
             _ => {}
         }
@@ -466,14 +461,11 @@ impl Bbr {
         self.full_pipe.is_now
     }
 
-    fn check_time_to_probe(&mut self, arrived: &Arrived, window: &Window) -> bool {
+    fn is_time_to_probe(&self, arrived: &Arrived, window: &Window) -> bool {
         let has_waited = arrived.now.saturating_since(self.cycle_began) > self.probe_wait;
         // As often as Reno, whose window grows by a segment each round trip, would fill as large a window.
         let segments = self.bdp(100).min(window.bytes) / self.mss.max(1);
         let is_reno_due = self.rounds_since_probe >= segments.min(MAX_PROBE_ROUNDS);
-        if has_waited || is_reno_due {
-            self.start_refill();
-        }
         has_waited || is_reno_due
     }
 
