@@ -10,7 +10,7 @@ use crate::study::StudyPolicy;
 use crate::{problem, settings};
 use serde_json::{Value as Json, json};
 use slicewise_model::Discipline;
-use slicewise_traffic::{RateSeries, RateSeriesError, RateStep};
+use slicewise_traffic::{RateSeries, RateStep};
 use slicewise_units::{BitRate, Duration};
 use std::sync::Arc;
 
@@ -109,15 +109,12 @@ impl Checker<'_> {
                 });
                 let steps: Option<Vec<RateStep>> = steps.collect();
                 let series = RateSeries::of_steps(steps?);
-                series.map_err(|error| self.problems.add(rate.span, error.to_string()))
+                let series =
+                    series.map_err(|error| self.problems.add(rate.span, error.to_string()));
+                Arc::new(series.ok()?)
             }
-            PortRateSpec::Trace(TraceSpec { trace }) => {
-                let text = self.trace_text(trace)?;
-                let series = RateSeries::of_mahimahi(&text);
-                series.map_err(|error| self.report_trace(trace, &error))
-            }
+            PortRateSpec::Trace(TraceSpec { trace }) => self.trace(trace)?,
         };
-        let rates = Arc::new(rates.ok()?);
         let duration = spec.duration.as_ref()?.value.0;
         let mean = rates.mean(duration);
         if mean == BitRate::ZERO {
@@ -127,27 +124,34 @@ impl Checker<'_> {
         Some(PortSeries { rates, mean })
     }
 
-    fn trace_text(&mut self, trace: &At<String>) -> Option<String> {
-        let path = self.sources.beside(trace.span.file, &trace.value);
-        if let Some(file) = self.sources.find(&path) {
-            return Some(self.sources.text(file).to_owned());
+    /// The rates of a trace.
+    fn trace(&mut self, written: &At<String>) -> Option<Arc<RateSeries>> {
+        let path = self.sources.beside(written.span.file, &written.value);
+        if let Some(known) = self.sources.trace(&path) {
+            return Some(known);
         }
-        match self.files.read(&path) {
-            Ok(text) => {
-                self.sources.add(&path, text.clone());
-                Some(text)
+        let text = match self.files.read(&path) {
+            Ok(text) => text,
+            Err(error) => {
+                self.unreadable(written.span, &path, &error);
+                return None;
+            }
+        };
+        let series = RateSeries::of_mahimahi(&text).map(Arc::new);
+        if self.sources.find(&path).is_none() {
+            self.sources.add(&path, text);
+        }
+        match series {
+            Ok(series) => {
+                self.sources.add_trace(&path, Arc::clone(&series));
+                Some(series)
             }
             Err(error) => {
-                self.unreadable(trace.span, &path, &error);
+                let shown = self.sources.shown(&path);
+                problem!(self.problems, written.span => "`{shown}`: {error}");
                 None
             }
         }
-    }
-
-    fn report_trace(&mut self, trace: &At<String>, error: &RateSeriesError) {
-        let path = self.sources.beside(trace.span.file, &trace.value);
-        let shown = self.sources.shown(&path);
-        problem!(self.problems, trace.span => "`{shown}`: {error}");
     }
 
     /// Refuses what follows from a constant rate, where that of the port changes.

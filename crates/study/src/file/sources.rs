@@ -2,8 +2,10 @@
 
 use crate::diagnostics::{Diagnostic, Diagnostics, MAX_DIAGNOSTICS, suggestion};
 use sha2::{Digest, Sha256};
+use slicewise_traffic::RateSeries;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 /// Index of a file in [`Sources`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +25,8 @@ pub(crate) struct Sources {
     /// The folder of the study, as messages show it: empty, or ending with a slash.
     folder: String,
     files: Vec<SourceFile>,
+    /// Traces of rates that were read, by path: many cases may share one.
+    traces: BTreeMap<String, Arc<RateSeries>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +52,7 @@ impl Sources {
         Self {
             folder: folder.to_owned(),
             files: Vec::new(),
+            traces: BTreeMap::new(),
         }
     }
 
@@ -81,6 +86,16 @@ impl Sources {
     pub(crate) fn capture(&self, name: &str) -> Option<Capture> {
         let mut files = self.files.iter();
         files.find(|file| file.name == name)?.capture
+    }
+
+    /// The trace of rates that was added under this name.
+    pub(crate) fn trace(&self, name: &str) -> Option<Arc<RateSeries>> {
+        self.traces.get(name).cloned()
+    }
+
+    /// A trace of rates, whose text was added under the same name.
+    pub(crate) fn add_trace(&mut self, name: &str, trace: Arc<RateSeries>) {
+        self.traces.insert(name.to_owned(), trace);
     }
 
     fn push(&mut self, file: SourceFile) -> FileId {
