@@ -39,3 +39,24 @@ fn a_policy_is_exported_as_a_profile_of_dpdk() {
     let error = sandbox.refused(2, &export("guaranteed"));
     contains(&error, "only policies that were written as a profile");
 }
+
+#[test]
+fn a_rate_that_changes_is_no_rate_of_a_configuration() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "study.yaml",
+        "name: small\nlink: {rate: 1 Gbit/s}\n\
+         dut: {model: port, port_rate: [{at: 0 s, rate: 20 Mbit/s}, {at: 1 s, rate: 5 Mbit/s}]}\n\
+         slices: {all: {match: {vlan: 10}, share: 1 Mbit/s, headers: {vlan: 10}}}\n\
+         scenarios: {storm: {sources: {all: {slice: all, pattern: cbr, rate: 9 Mbit/s, payload: 500 B}}}}\n\
+         policies: {one: {classes: [{name: all, slice: all, shape: 4 Mbit/s}]}}\n\
+         repetitions: 1\nduration: 4 s\n",
+    );
+    let export = |to| ["export", "study.yaml", "--policy", "one", "--to", to];
+    for to in ["tc", "ovs"] {
+        let error = sandbox.refused(2, &export(to));
+        contains(&error, "changes during a run (`dut.port_rate`)");
+    }
+    let (ios, _) = sandbox.succeeded(&export("ios"));
+    contains(&ios, "shape average 4000000");
+}
