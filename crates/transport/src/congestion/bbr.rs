@@ -1,14 +1,16 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr): the window and the pacing rate follow from a model of the path, the largest rate of delivery
 //! and the smallest round trip. `docs/tcp.md` says what of the draft is not here.
 
+mod arithmetic;
+mod delivery_rate;
 mod model;
 mod probe_rtt;
 mod upper;
 
 use super::Window;
-use crate::send::burst::of_product;
-use crate::send::delivery_rate::{DeliveryRate, PathSample};
-use model::{Aggregation, LowerBounds, MinRtt, Rounds, UNBOUNDED, percent_of, product};
+use arithmetic::{UNBOUNDED, percent_of, product, rate_of};
+use delivery_rate::{DeliveryRate, PathSample};
+use model::{Aggregation, LowerBounds, MinRtt, Rounds};
 use slicewise_units::{Duration, Instant};
 use upper::{in_flight_at_loss, is_too_much};
 
@@ -293,11 +295,7 @@ impl Bbr {
             self.min_rtt.on_sample(rtt, arrived.now);
             self.pacing_rate.get_or_insert_with(|| {
                 let gain = State::Startup.gains().0;
-                of_product(
-                    percent_of(self.initial_window, gain),
-                    1_000_000_000,
-                    rtt.nanos(),
-                )
+                rate_of(percent_of(self.initial_window, gain), rtt)
             });
         }
         self.check_probe_rtt(arrived, window);

@@ -264,7 +264,8 @@ impl Sender {
         let Some(model) = self.congestion.model() else {
             return;
         };
-        let (bytes, newest) = (delivered.bytes, delivered.newest);
+        let bytes = delivered.bytes;
+        let newest = delivered.newest.map(|newest| newest.sent_at);
         let sample = (model.delivery).on_delivered(bytes, newest, una, min_rtt, now);
         let arrived = Arrived {
             sample,

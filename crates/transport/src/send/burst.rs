@@ -107,8 +107,7 @@ impl Sender {
 
 /// `one` · `other` / `divisor`, at most [`u64::MAX`]. A product of 64 bits, as nearly all are, is divided several times as
 /// fast as one of 128.
-pub(crate) fn of_product(one: u64, other: u64, divisor: u64) -> u64 {
-    let divisor = divisor.max(1);
+pub(super) fn of_product(one: u64, other: u64, divisor: u64) -> u64 {
     match one.checked_mul(other) {
         Some(product) => product / divisor,
         None => {

@@ -4,14 +4,13 @@
 //! TLP), RFC 3522 (Eifel detection), RFC 3168 (ECN), RFC 2861 (idle senders), RFC 9293 section 3.8.6.1 (closed windows).
 
 mod acknowledge;
-pub(crate) mod burst;
-pub(crate) mod delivery_rate;
+mod burst;
 mod pacing;
 mod probe;
 mod prr;
 mod rack;
 mod rtt;
-pub(crate) mod scoreboard;
+mod scoreboard;
 
 use crate::behaviour::Behaviour;
 use crate::congestion::{Cause, Congestion, Window};

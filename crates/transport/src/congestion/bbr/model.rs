@@ -1,11 +1,10 @@
 //! Parts of BBR's model of a path: rounds, the smallest round trip, aggregation of acknowledgements, bounds after loss.
 
 use super::Arrived;
-use crate::send::delivery_rate::PathSample;
+use super::arithmetic::{UNBOUNDED, percent_of, product};
+use super::delivery_rate::PathSample;
 use slicewise_units::{Duration, Instant};
 
-/// No bound.
-pub(super) const UNBOUNDED: u64 = u64::MAX;
 /// What is left of a bound after a round trip with loss, percent.
 const BETA: u64 = super::BETA;
 /// For how long a round trip is the smallest.
@@ -14,21 +13,6 @@ const MIN_RTT_LASTS: Duration = Duration::from_secs(10);
 const PROBE_RTT_EVERY: Duration = Duration::from_secs(5);
 /// Rounds of each half of the window in which the largest aggregation counts.
 const HALF_WINDOW: u64 = 5;
-
-/// `percent` percent of `bytes`; an infinite amount stays so.
-pub(super) fn percent_of(bytes: u64, percent: u64) -> u64 {
-    if bytes == UNBOUNDED {
-        return UNBOUNDED;
-    }
-    let part = u128::from(bytes) * u128::from(percent) / 100;
-    u64::try_from(part).unwrap_or(UNBOUNDED)
-}
-
-/// Bytes at `rate` bytes a second in `time`.
-pub(super) fn product(rate: u64, time: Duration) -> u64 {
-    let bytes = u128::from(rate) * u128::from(time.nanos()) / 1_000_000_000;
-    u64::try_from(bytes).unwrap_or(UNBOUNDED)
-}
 
 /// Round trips, counted by what was delivered when data was sent.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,5 @@
 use super::upper::LOSS_PART;
 use super::*;
-use crate::send::scoreboard::Newest;
 use std::collections::VecDeque;
 
 /// 100 segments were under way with the last of the 10 lost, and none were lost before: at 90 segments and 2 % of all.
@@ -62,13 +61,7 @@ fn states(per_ms: u64, millis: u64) -> Vec<State> {
             && sent_at + RTT <= now
         {
             under_way.pop_front();
-            let newest = Newest {
-                sent_at,
-                end,
-                was_resent: false,
-                is_sacked: false,
-            };
-            let sample = (bbr.delivery).on_delivered(MSS, Some(newest), end, RTT, now);
+            let sample = (bbr.delivery).on_delivered(MSS, Some(sent_at), end, RTT, now);
             let arrived = Arrived {
                 sample,
                 bytes: MSS,

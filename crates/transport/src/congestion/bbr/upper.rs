@@ -1,8 +1,8 @@
 //! The upper bound of what is under way: where a probe for bandwidth caused too much loss.
 
-use super::model::{UNBOUNDED, percent_of};
+use super::arithmetic::{UNBOUNDED, percent_of};
+use super::delivery_rate::PathSample;
 use super::{Arrived, BETA, Bbr, Feedback, State, Window};
-use crate::send::delivery_rate::PathSample;
 use slicewise_units::Instant;
 
 /// Loss in a round trip beyond which a path is too full, as a part of the data: one in so many bytes, 2 %.

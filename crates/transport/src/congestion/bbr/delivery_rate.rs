@@ -1,13 +1,9 @@
 //! Samples of the rate at which data is delivered (draft-ietf-ccwg-bbr, section 4.1): bytes delivered between two moments, over the longer
 //! of the time in which they were sent and the time in which they were acknowledged.
 
-use super::burst::of_product;
-use super::scoreboard::Newest;
+use super::arithmetic::rate_of;
 use slicewise_units::{Duration, Instant};
 use std::collections::VecDeque;
-
-/// Nanoseconds of a second.
-const SECOND: u64 = 1_000_000_000;
 
 /// State of the connection when a part of the stream was sent.
 #[derive(Debug, Clone, Copy)]
@@ -87,19 +83,19 @@ impl DeliveryRate {
         });
     }
 
-    /// `bytes` were delivered, of which `newest` was sent last; all below `una` is acknowledged. `min_rtt` is the
+    /// `bytes` were delivered, of which the last were sent at `newest`; all below `una` is acknowledged. `min_rtt` is the
     /// smallest round trip.
     pub(crate) fn on_delivered(
         &mut self,
         bytes: u64,
-        newest: Option<Newest>,
+        newest: Option<Instant>,
         una: u64,
         min_rtt: Duration,
         now: Instant,
     ) -> PathSample {
         self.delivered += bytes;
         self.delivered_at = now;
-        let found = newest.and_then(|newest| self.find(newest.sent_at));
+        let found = newest.and_then(|sent_at| self.find(sent_at));
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
@@ -113,7 +109,7 @@ impl DeliveryRate {
         let delivered = self.delivered - sent.delivered;
         let is_valid = interval >= min_rtt && interval > Duration::ZERO;
         PathSample {
-            rate: is_valid.then(|| of_product(delivered, SECOND, interval.nanos())),
+            rate: is_valid.then(|| rate_of(delivered, interval)),
             ..self.sample(&sent)
         }
     }
@@ -153,15 +149,6 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    const fn newest(millis: u64, end: u64) -> Option<Newest> {
-        Some(Newest {
-            sent_at: ms(millis),
-            end,
-            was_resent: false,
-            is_sacked: false,
-        })
-    }
-
     /// Ten segments, one each millisecond, each acknowledged after `delay(n)` milliseconds; the last sample.
     fn rate_of(delay: impl Fn(u64) -> u64) -> Option<u64> {
         let mut rates = DeliveryRate::default();
@@ -171,7 +158,7 @@ mod tests {
         let min = Duration::from_millis(5);
         let samples = (0..10).map(|n| {
             let end = (n + 1) * MSS;
-            rates.on_delivered(MSS, newest(n, end), end, min, ms(n + delay(n)))
+            rates.on_delivered(MSS, Some(ms(n)), end, min, ms(n + delay(n)))
         });
         samples.last().and_then(|sample| sample.rate)
     }
@@ -188,7 +175,7 @@ mod tests {
     fn an_interval_shorter_than_a_round_trip_is_no_sample() {
         let mut rates = DeliveryRate::default();
         rates.on_sent(MSS, 0, MSS, ms(0));
-        let sample = rates.on_delivered(MSS, newest(0, MSS), MSS, Duration::from_millis(5), ms(4));
+        let sample = rates.on_delivered(MSS, Some(ms(0)), MSS, Duration::from_millis(5), ms(4));
         assert_eq!((sample.rate, sample.delivered), (None, MSS));
     }
 
@@ -199,10 +186,10 @@ mod tests {
         rates.limit(MSS);
         rates.on_sent(2 * MSS, MSS, 2 * MSS, ms(1));
         let min = Duration::from_millis(5);
-        let first = rates.on_delivered(MSS, newest(0, MSS), MSS, min, ms(10));
-        let second = rates.on_delivered(MSS, newest(1, 2 * MSS), 2 * MSS, min, ms(11));
+        let first = rates.on_delivered(MSS, Some(ms(0)), MSS, min, ms(10));
+        let second = rates.on_delivered(MSS, Some(ms(1)), 2 * MSS, min, ms(11));
         rates.on_sent(3 * MSS, 0, MSS, ms(11));
-        let third = rates.on_delivered(MSS, newest(11, 3 * MSS), 3 * MSS, min, ms(20));
+        let third = rates.on_delivered(MSS, Some(ms(11)), 3 * MSS, min, ms(20));
         let limited = [first, second, third].map(|sample| sample.is_application_limited);
         assert_eq!(limited, [false, true, false]);
     }
