@@ -32,6 +32,7 @@ mod plan;
 mod police;
 mod policies;
 mod populations;
+mod port_rate;
 mod port_series;
 mod published;
 mod qos_sched;

@@ -2,7 +2,7 @@
 
 use super::application::Count;
 use super::policies::PolicyFileSpec;
-use super::port_series::{PortRateSpec, PortSeries};
+use super::port_rate::{PortRateSpec, PortSeries};
 use super::qos_sched::{BurstsSpec, OF_THREADS, ThreadsSpec};
 use super::{Checker, StudySpec};
 use crate::file::Placed;
