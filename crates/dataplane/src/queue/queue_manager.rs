@@ -5,6 +5,7 @@
 mod codel;
 mod pie;
 mod red;
+mod updates;
 
 use super::pool::QueuedFrame;
 use crate::frame::DropReason;

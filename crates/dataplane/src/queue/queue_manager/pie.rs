@@ -5,6 +5,7 @@
 //! second, scaled down while it is small. The updates that were due are made up for when the next frame arrives or leaves,
 //! so there is no timer. All arithmetic is on integers, so that every machine decides the same.
 
+use super::updates::Updates;
 use super::{Backlog, Candidate};
 use crate::frame::DropReason;
 use crate::queue::QueuedFrame;
@@ -29,9 +30,6 @@ const SCALES: [(i64, i128); 6] = [
     (100, 8),
     (10, 2),
 ];
-/// Most updates that are made up for at once; in an empty queue, the state no longer changes
-/// noticeably after so many.
-const MAX_UPDATES: u64 = 1_000;
 
 /// State of one queue.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +43,7 @@ pub struct PieState {
     delay_before: Duration,
     /// `burst_allowance_`.
     allowance: Duration,
-    /// When the probability is updated next; [`Instant::ZERO`] before the first frame.
-    update_at: Instant,
+    updates: Updates,
 }
 
 impl PieState {
@@ -59,7 +56,7 @@ impl PieState {
             delay: Duration::ZERO,
             delay_before: Duration::ZERO,
             allowance: Duration::ZERO,
-            update_at: Instant::ZERO,
+            updates: Updates::every(params.update),
         }
     }
 
@@ -115,15 +112,12 @@ impl PieState {
     /// Continue with the state of `old`, within the bounds of the parameters that may have changed: a shorter interval
     /// begins with the next frame, and a shorter burst allowance ends sooner.
     pub(super) fn resume_from(&mut self, old: &Self) {
-        let is_same = self.params.update == old.params.update;
+        let mut updates = self.updates;
+        updates.resume_from(old.updates);
         *self = Self {
             params: self.params,
             allowance: old.allowance.min(self.params.burst),
-            update_at: if is_same {
-                old.update_at
-            } else {
-                Instant::ZERO
-            },
+            updates,
             ..*old
         };
     }
@@ -134,20 +128,9 @@ impl PieState {
 
     /// `calculate_drop_prob`, as often as it is due by `now`.
     fn update(&mut self, now: Instant) {
-        let period = self.params.update;
-        if self.update_at == Instant::ZERO {
-            self.update_at = now.saturating_add(period);
-        }
-        if now < self.update_at {
-            return;
-        }
-        let late = now.saturating_since(self.update_at).nanos();
-        let due = 1 + late / period.nanos().max(1);
-        for _ in 0..due.min(MAX_UPDATES) {
+        for _ in 0..self.updates.take_due(now) {
             self.calculate();
         }
-        let periods = Duration::from_nanos(period.nanos().saturating_mul(due));
-        self.update_at = self.update_at.saturating_add(periods);
     }
 
     fn calculate(&mut self) {
