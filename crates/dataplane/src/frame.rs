@@ -90,7 +90,7 @@ pub enum DropReason {
     CoDel,
     /// A queue was full, and the fattest flow dropped its oldest frame.
     Overlimit,
-    /// PIE: by chance, as the delay of the queue exceeded the target.
+    /// PIE or `DualPI2`, as the delay of the queue exceeded the target.
     Pie,
 }
 

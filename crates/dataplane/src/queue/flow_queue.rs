@@ -7,6 +7,8 @@
 //!
 //! Code points may be given levels of strict priority; then each level has queues of its own.
 //!
+//! With `DualPI2` there are two queues, which ECN chooses, of unequal weight; the limit is at their end.
+//!
 //! The frame that leaves next is *staged*: judged by the manager and taken from its queue once, so that
 //! repeated peeks give the same answer. Only a frame of a higher level puts it back.
 
@@ -15,12 +17,13 @@ mod protected;
 mod state;
 
 use super::pool::{FLOW_BITS, FramePool, QueuedFrame};
+use super::queue_manager::dualpi2::{self, L_QUEUE, QUEUES};
 use super::queue_manager::{Backlog, Candidate, Decision, Manager};
 use crate::frame::DropReason;
 use fattest::Fattest;
 pub(crate) use protected::ProtectedBacklog;
 use rand_core::Rng;
-use slicewise_model::{FlowsParams, QueueLimitParams, QueueParams, Separation};
+use slicewise_model::{FlowsParams, QueueLimitParams, QueueManager, QueueParams, Separation};
 use slicewise_units::Instant;
 use state::{FlowState, List, Turn};
 
@@ -29,6 +32,8 @@ use state::{FlowState, List, Turn};
 #[derive(Debug, Clone)]
 pub struct FlowQueue {
     params: FlowsParams,
+    /// Weight of the L queue of `DualPI2`; `None` where flows have queues.
+    dual: Option<u8>,
     manager: Manager,
     limit_packets: u32,
     limit_bytes: u64,
@@ -70,7 +75,15 @@ impl FlowQueue {
     /// An empty queue; its limit is for all flows together.
     #[must_use]
     pub fn new(queue: &QueueParams) -> Self {
+        let dual = match &queue.manager {
+            QueueManager::DualPi2(params) => Some(params.weight),
+            _ => None,
+        };
         let params = match queue.flows {
+            _ if dual.is_some() => FlowsParams {
+                flows: QUEUES,
+                ..FlowsParams::ONE
+            },
             Separation::None => FlowsParams::ONE,
             Separation::PerFlow(flows) => flows,
         };
@@ -78,6 +91,7 @@ impl FlowQueue {
         let flows = params.flows as usize * levels;
         let mut this = Self {
             params,
+            dual,
             manager: Manager::new(&queue.manager, flows),
             limit_packets: 0,
             limit_bytes: 0,
@@ -162,13 +176,23 @@ impl FlowQueue {
         queued: &mut QueuedFrame,
         random: &mut impl Rng,
     ) -> Result<(), DropReason> {
-        let id = self.flow_of(queued.flow(), self.params.levels.of(queued.dscp())) as usize;
-        let flow = &self.flows[id];
+        // RFC 9332, appendix A.1: both queues share a limit at their end.
+        if self.dual.is_some() && !self.has_room(queued) {
+            return Err(DropReason::QueueFull);
+        }
+        let (id, _) = self.flow_of(queued);
+        let flow = &self.flows[id as usize];
         let backlog = Backlog {
             packets: flow.packets,
             bytes: flow.bytes.into(),
         };
-        self.manager.on_arrival(id, backlog, queued, random)
+        self.manager
+            .on_arrival(id as usize, backlog, queued, random)
+    }
+
+    fn has_room(&self, queued: &QueuedFrame) -> bool {
+        let bytes = self.bytes + u64::from(queued.lengths().l2_bytes);
+        self.packets < self.limit_packets && bytes <= self.limit_bytes
     }
 
     /// Put `frame` at the end of its flow's queue; returns whether another frame may now be the
@@ -202,13 +226,13 @@ impl FlowQueue {
     /// Put a frame at the end of its flow's queue whatever the limits.
     fn push(&mut self, pool: &mut FramePool, slot: u32, queued: QueuedFrame) -> usize {
         let bytes = queued.lengths().l2_bytes;
-        let level = self.params.levels.of(queued.dscp());
-        let id = self.flow_of(queued.flow(), level);
+        let (id, level) = self.flow_of(&queued);
+        let quantum = self.quantum(id);
         let flow = &mut self.flows[id as usize];
         flow.push(pool, slot, bytes);
         if flow.turn == Turn::None {
             flow.turn = Turn::New;
-            flow.deficit = quantum(&self.params);
+            flow.deficit = quantum;
             self.levels[level].new.push(&mut self.flows, id);
         }
         self.fattest.update(&mut self.flows, id);
@@ -217,11 +241,21 @@ impl FlowQueue {
         level
     }
 
-    /// The queue of a flow: the hash, scaled to the number of queues.
-    fn flow_of(&self, hash: u16, level: usize) -> u32 {
-        let hash = u32::from(hash) & ((1 << FLOW_BITS) - 1);
+    /// Returns the queue of a frame and its level: the hash of the flow is scaled to the number of queues.
+    fn flow_of(&self, queued: &QueuedFrame) -> (u32, usize) {
+        if self.dual.is_some() {
+            return (dualpi2::queue_of(queued.ecn()), 0);
+        }
+        let level = self.params.levels.of(queued.dscp());
+        let hash = u32::from(queued.flow()) & ((1 << FLOW_BITS) - 1);
         let first = u32::try_from(level).unwrap_or(0) * self.params.flows;
-        first + ((hash * self.params.flows) >> FLOW_BITS)
+        (first + ((hash * self.params.flows) >> FLOW_BITS), level)
+    }
+
+    /// Bytes that a queue may send in its turn.
+    fn quantum(&self, id: u32) -> i32 {
+        let weight = self.dual.filter(|_| id == L_QUEUE).unwrap_or(1);
+        signed(self.params.quantum.saturating_mul(weight.into()))
     }
 
     /// The flow with most bytes, to within a quarter, drops its oldest frame.
@@ -287,8 +321,9 @@ impl FlowQueue {
                 None => (lists.old.front()?, false),
             };
             if self.flows[id as usize].deficit <= 0 {
+                let quantum = self.quantum(id);
                 let flow = &mut self.flows[id as usize];
-                flow.deficit = flow.deficit.saturating_add(quantum(&self.params));
+                flow.deficit = flow.deficit.saturating_add(quantum);
                 self.put_behind_old(level, is_new);
                 continue;
             }
@@ -401,10 +436,6 @@ impl FlowQueue {
             self.manager.resume_from(&old.manager);
         }
     }
-}
-
-fn quantum(params: &FlowsParams) -> i32 {
-    signed(params.quantum)
 }
 
 fn signed(bytes: u32) -> i32 {

@@ -3,6 +3,7 @@
 //! A manager has a file of its own, and an arm in each function here.
 
 mod codel;
+pub(super) mod dualpi2;
 mod pie;
 mod red;
 mod updates;
@@ -10,6 +11,7 @@ mod updates;
 use super::pool::QueuedFrame;
 use crate::frame::DropReason;
 use codel::{CoDel, CoDelState};
+use dualpi2::DualPi2State;
 use pie::PieState;
 use rand_core::Rng;
 use red::RedState;
@@ -23,6 +25,8 @@ pub(super) enum Manager {
     Red(Box<[RedState]>),
     CoDel(CoDel, Box<[CoDelState]>),
     Pie(Box<[PieState]>),
+    /// Of two queues together.
+    DualPi2(Box<DualPi2State>),
 }
 
 /// Backlog of one queue.
@@ -61,7 +65,7 @@ impl Manager {
     /// True if `params` may drop a frame about to leave, so that the next one is known only once it has been judged.
     pub(super) const fn judges_departures(params: &Params) -> bool {
         match params {
-            Params::CoDel(_) => true,
+            Params::CoDel(_) | Params::DualPi2(_) => true,
             Params::TailDrop | Params::Red(_) | Params::Pie(_) => false,
         }
     }
@@ -75,6 +79,7 @@ impl Manager {
                 Self::CoDel(CoDel::new(codel), vec![CoDelState::NEW; queues].into())
             }
             Params::Pie(pie) => Self::Pie(vec![PieState::new(pie); queues].into()),
+            Params::DualPi2(dualpi2) => Self::DualPi2(Box::new(DualPi2State::new(dualpi2))),
         }
     }
 
@@ -91,7 +96,7 @@ impl Manager {
         random: &mut impl Rng,
     ) -> Result<(), DropReason> {
         match self {
-            Self::TailDrop | Self::CoDel(..) => Ok(()),
+            Self::TailDrop | Self::CoDel(..) | Self::DualPi2(_) => Ok(()),
             Self::Red(states) => states[queue].on_frame(backlog.packets, queued, random),
             Self::Pie(states) => states[queue].on_arrival(backlog, queued, random),
         }
@@ -112,6 +117,7 @@ impl Manager {
                 states[queue].on_departure(candidate, now);
                 Decision::Send
             }
+            Self::DualPi2(state) => state.judge(queue, candidate, now),
         }
     }
 
@@ -119,7 +125,7 @@ impl Manager {
     #[inline]
     pub(super) fn on_empty(&mut self, queue: usize, now: Instant) {
         match self {
-            Self::TailDrop => {}
+            Self::TailDrop | Self::DualPi2(_) => {}
             Self::Red(states) => states[queue].on_empty(now),
             Self::Pie(states) => states[queue].on_empty(),
             Self::CoDel(codel, states) => codel.on_empty(&mut states[queue]),
@@ -138,6 +144,7 @@ impl Manager {
                 let states = states.iter_mut().zip(old);
                 states.for_each(|(state, old)| state.resume_from(old));
             }
+            (Self::DualPi2(state), Self::DualPi2(old)) => state.resume_from(old),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use crate::flow::{Flow, outermost_flows_of, port_blocks};
 use crate::script::{self, comment};
 use slicewise_model::{
     CLASS_DEFAULT, ClassParams, Discipline, IpPrefix, NamedQueueParams, PolicyParams, Rate,
-    ShaperParams,
+    Separation, ShaperParams,
 };
 use slicewise_units::{Accounting, BitRate, ByteCount};
 use std::fmt;
@@ -244,20 +244,17 @@ impl Writer {
     fn queue(&mut self, queue: NamedQueueParams) {
         let name = queue.name.as_str();
         let manager = queue.queue.manager.setting();
+        let by_flow = queue.queue.flows != Separation::None;
         let refused = [
             (
                 "priority",
                 queue.priority.is_some(),
                 "no queue is served strictly first",
             ),
-            (
-                "flow_queue",
-                !queue.queue.keeps_order(),
-                "it has no queue for each flow",
-            ),
+            ("flow_queue", by_flow, "it has no queue for each flow"),
             (
                 manager.unwrap_or_default(),
-                manager.is_some() && queue.queue.keeps_order(),
+                manager.is_some() && !by_flow,
                 "its queues drop at their end alone",
             ),
         ];

@@ -3,12 +3,14 @@
 //! Each manager has a file with its settings, defaults and checks: adding one takes this file and its own.
 
 mod codel;
+mod dualpi2;
 mod flows;
 mod limit;
 mod pie;
 mod red;
 
 pub use codel::{CoDelParams, CoDelSpec};
+pub use dualpi2::{DualPi2Params, DualPi2Spec};
 pub use flows::{FLOWS_MAX, FlowsParams, FlowsSpec, PriorityLevels};
 pub(crate) use limit::default_limit;
 pub use limit::{QueueLimitParams, QueueLimitSpec};
@@ -33,7 +35,7 @@ pub struct QueueSpec {
 
 /// A queue manager: which frames are dropped or marked before the limit is reached, with the settings of each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum ManagerOf<Red, CoDel, Pie> {
+pub enum ManagerOf<Red, CoDel, Pie, DualPi2> {
     /// None: a frame that would exceed the limit is dropped.
     #[default]
     TailDrop,
@@ -43,13 +45,15 @@ pub enum ManagerOf<Red, CoDel, Pie> {
     CoDel(CoDel),
     /// PIE.
     Pie(Pie),
+    /// `DualPI2`: a queue for scalable and one for other congestion controls.
+    DualPi2(DualPi2),
 }
 
 /// A queue manager as written.
-pub type ManagerSpec = ManagerOf<WredSpec, CoDelSpec, PieSpec>;
+pub type ManagerSpec = ManagerOf<WredSpec, CoDelSpec, PieSpec, DualPi2Spec>;
 
 /// A validated queue manager.
-pub type QueueManager = ManagerOf<WredParams, CoDelParams, PieParams>;
+pub type QueueManager = ManagerOf<WredParams, CoDelParams, PieParams, DualPi2Params>;
 
 /// A validated queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +121,15 @@ impl From<PieSpec> for QueueSpec {
     }
 }
 
+impl From<DualPi2Spec> for QueueSpec {
+    fn from(dualpi2: DualPi2Spec) -> Self {
+        Self {
+            manager: ManagerSpec::DualPi2(dualpi2),
+            ..Self::default()
+        }
+    }
+}
+
 impl From<FlowQueueSpec> for QueueSpec {
     fn from(FlowQueueSpec { flows, codel }: FlowQueueSpec) -> Self {
         Self {
@@ -127,7 +140,7 @@ impl From<FlowQueueSpec> for QueueSpec {
     }
 }
 
-impl<Red, CoDel, Pie> ManagerOf<Red, CoDel, Pie> {
+impl<Red, CoDel, Pie, DualPi2> ManagerOf<Red, CoDel, Pie, DualPi2> {
     /// Setting of a study file that chooses it, unless it is tail drop.
     #[must_use]
     pub const fn setting(&self) -> Option<&'static str> {
@@ -136,6 +149,7 @@ impl<Red, CoDel, Pie> ManagerOf<Red, CoDel, Pie> {
             Self::Red(_) => Some("wred"),
             Self::CoDel(_) => Some("flow_queue"),
             Self::Pie(_) => Some("pie"),
+            Self::DualPi2(_) => Some("dualpi2"),
         }
     }
 }
@@ -181,6 +195,15 @@ impl QueueSpec {
         self.manager.setting().filter(|_| self.flows.is_none())
     }
 
+    /// Setting by which frames do not simply leave in the order in which they came.
+    pub(crate) const fn not_in_order(&self) -> Option<&'static str> {
+        match (&self.manager, &self.flows) {
+            (_, Some(_)) => Some("flow_queue"),
+            (ManagerSpec::DualPi2(_) | ManagerSpec::CoDel(_), None) => self.manager.setting(),
+            _ => None,
+        }
+    }
+
     /// Setting that a slice with a guarantee cannot have: its queue drops at the tail, or by `CoDel` per flow.
     pub(crate) const fn not_for_slices(&self) -> Option<&'static str> {
         match (&self.manager, &self.flows) {
@@ -201,6 +224,7 @@ impl QueueSpec {
             ManagerSpec::Red(wred) => QueueManager::Red(wred.resolve(limit, rate)?),
             ManagerSpec::CoDel(codel) => QueueManager::CoDel(codel.resolve()?),
             ManagerSpec::Pie(pie) => QueueManager::Pie(pie.resolve()?),
+            ManagerSpec::DualPi2(dualpi2) => QueueManager::DualPi2(dualpi2.resolve()?),
         };
         let flows = match &self.flows {
             None => Separation::None,
@@ -258,19 +282,20 @@ impl QueueParams {
         }
     }
 
-    /// Number of queues of flows on each level of priority; 1 where flows are not separated.
+    /// Number of queues on each level of priority: one for each flow, two of `DualPI2`, else 1.
     #[must_use]
     pub const fn queues(&self) -> u32 {
-        match self.flows {
-            Separation::None => 1,
-            Separation::PerFlow(flows) => flows.flows,
+        match (&self.manager, self.flows) {
+            (QueueManager::DualPi2(_), _) => 2,
+            (_, Separation::None) => 1,
+            (_, Separation::PerFlow(flows)) => flows.flows,
         }
     }
 
     /// True if frames leave in the order in which they came.
     #[must_use]
     pub const fn keeps_order(&self) -> bool {
-        matches!(self.flows, Separation::None)
+        matches!(self.flows, Separation::None) && !matches!(self.manager, QueueManager::DualPi2(_))
     }
 
     /// True if it is a plain queue with tail drop.
@@ -289,7 +314,7 @@ impl QueueManager {
     pub const fn is_random(&self) -> bool {
         match self {
             Self::Red(_) | Self::Pie(_) => true,
-            Self::TailDrop | Self::CoDel(_) => false,
+            Self::TailDrop | Self::CoDel(_) | Self::DualPi2(_) => false,
         }
     }
 
@@ -301,6 +326,7 @@ impl QueueManager {
             Self::Red(wred) => wred.ecn,
             Self::CoDel(codel) => codel.ecn,
             Self::Pie(pie) => pie.ecn,
+            Self::DualPi2(_) => true,
         }
     }
 }

@@ -77,18 +77,20 @@ impl ClassResolver<'_> {
             let problem = format!("`{queue}` is the queue of the class itself: name another");
             return fail("elephants.queue", problem);
         }
-        let by_flow = self.policy.queues.iter().find(|it| {
-            let is_one_of_both = it.name == *own || it.name == *queue;
-            is_one_of_both && it.queue.flows.is_some()
-        });
-        let Some(by_flow) = by_flow else {
+        let both = self
+            .policy
+            .queues
+            .iter()
+            .filter(|it| it.name == *own || it.name == *queue);
+        let mut unfit = both.filter_map(|it| Some((&it.name, it.queue.not_in_order()?)));
+        let Some((name, setting)) = unfit.next() else {
             return Ok(());
         };
-        let problem = format!(
-            "the queue `{}` has a queue for each flow, so large flows cannot harm others there: remove either this or \
-             its `flow_queue`",
-            by_flow.name
-        );
+        let why = match setting {
+            "flow_queue" => "has a queue for each flow, so large flows cannot harm others there",
+            _ => "takes frames out of their order, so large flows cannot move there",
+        };
+        let problem = format!("the queue `{name}` {why}: remove either this or its `{setting}`");
         fail("elephants", problem)
     }
 
