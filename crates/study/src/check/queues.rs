@@ -3,7 +3,7 @@
 use crate::file::{Placed, Problems};
 use crate::spec::Dscp;
 use crate::{problem, settings};
-use slicewise_model::queue::PieSpec;
+use slicewise_model::queue::{DualPi2Spec, PieSpec};
 use slicewise_model::{
     CoDelSpec, FlowQueueSpec, QueueLimitSpec, QueueSpec, RedCurve, WredKey, WredSpec,
 };
@@ -18,6 +18,7 @@ pub(crate) struct QueueSettings {
     pub(super) wred: Option<WredSpec>,
     pub(super) flow_queue: Option<FlowQueueSpec>,
     pub(super) pie: Option<PieSpec>,
+    pub(super) dualpi2: Option<DualPi2Spec>,
 }
 
 /// [`settings!`] of something with a queue: a field `own_queue` of [`QueueSettings`].
@@ -39,6 +40,8 @@ macro_rules! queue_settings {
                 /// Drop at random so that frames wait for a target time on average; with `flow_queue`, in the queue of each
                 /// flow.
                 pie => own_queue.pie,
+                /// A queue for frames with ECT(1) or CE and one for the others, marked and dropped together.
+                dualpi2 => own_queue.dualpi2,
             }
         }
     };
@@ -57,12 +60,25 @@ impl QueueSettings {
             wred,
             flow_queue,
             pie,
+            dualpi2,
         } = self.clone();
         let mut refuse = |setting, problem: &str| {
             let at = owner.place(setting)?;
             problem!(problems, at => "`{setting}` {problem}");
             None
         };
+        if let Some(dualpi2) = dualpi2 {
+            let others = [
+                ("wred", wred.is_some()),
+                ("pie", pie.is_some()),
+                ("flow_queue", flow_queue.is_some()),
+            ];
+            let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) else {
+                return Some(QueueSpec::from(dualpi2).with_limit(limit));
+            };
+            let problem = format!("manages both its queues by itself: remove `{other}`");
+            return refuse("dualpi2", &problem);
+        }
         let queue: QueueSpec = match (wred, pie, flow_queue) {
             (Some(_), Some(_), _) => {
                 return refuse("pie", "drops early by itself: set either this or `wred`");
@@ -178,6 +194,22 @@ settings! {
         burst,
         /// Mark packets of transports with ECN where others are dropped, while the probability is below 10 %. Default no.
         ecn,
+    }
+}
+
+settings! {
+    /// `DualPI2` (RFC 9332).
+    impl DualPi2Spec as "DualPi2FileSpec", strict = Self::default(); {
+        /// Time for which frames of the classic queue wait. Default 15 ms.
+        target,
+        /// Time between two updates of the probability. Default 16 ms.
+        update,
+        /// Waiting time from which all frames of the low-latency queue are marked. Default 1 ms.
+        step,
+        /// Factor between the base probability and that of marks in the low-latency queue. Default 2.
+        coupling,
+        /// Bytes that the low-latency queue sends for each byte of the classic one while both have frames. Default 15.
+        weight,
     }
 }
 

@@ -85,6 +85,7 @@ fn elephants_that_cannot_be_are_refused() {
     assert_snapshot!(mistakes("        queue: tcp\n", ""), @"study.yaml:32:9 `elephants`: class `class-default`, elephants: the class needs a named queue for its other flows: set `queue`");
     // Neither queue keeps flows apart.
     assert_snapshot!(mistakes("{name: elephants,", "{name: elephants, flow_queue: {},"), @"study.yaml:33:9 `elephants`: class `class-default`, elephants: the queue `elephants` has a queue for each flow, so large flows cannot harm others there: remove either this or its `flow_queue`");
+    assert_snapshot!(mistakes("{name: elephants,", "{name: elephants, dualpi2: {},"), @"study.yaml:33:9 `elephants`: class `class-default`, elephants: the queue `elephants` takes frames out of their order, so large flows cannot move there: remove either this or its `dualpi2`");
     // A flow can exceed the rate.
     assert_snapshot!(mistakes("rate: 3 Mbit/s", "rate: 30 Mbit/s"), @"study.yaml:33:45 `30 Mbit/s`: class `class-default`, elephants.rate: is 30 Mbit/s, above the 10 Mbit/s of the link: no flow sends as much");
     // One frame does not make an elephant.

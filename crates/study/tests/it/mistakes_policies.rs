@@ -131,3 +131,22 @@ fn a_number_of_packets_that_is_too_large_is_not_called_a_fraction() {
 fn a_configuration_without_a_policy_map_has_none_to_name() {
     assert_snapshot!(mistakes("ios: router.cfg", "ios: |\n      hostname edge"), @"study.yaml:32:7 `hostname edge`: the configuration has no `policy-map`; help: take it from `show running-config`: the policy map, and the class maps that it names");
 }
+
+#[test]
+fn a_queue_has_one_manager_with_settings_that_it_can_have() {
+    let queue = |text: &str| mistakes("queue_limit: 64 packets", text);
+    for other in ["wred: {}", "pie: {}", "flow_queue: {}"] {
+        let refused = queue(&format!("dualpi2: {{}}, {other}"));
+        let (setting, _) = other.split_once(':').unwrap();
+        assert!(
+            refused.ends_with(&format!("remove `{setting}`")),
+            "{refused}"
+        );
+    }
+    assert_snapshot!(queue("dualpi2: {}, pie: {}"), @"study.yaml:29:41 `dualpi2`: `dualpi2` manages both its queues by itself: remove `pie`");
+    assert_snapshot!(queue("dualpi2: {step: 11 s}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a step of 11 s: must be 1 µs to 10 s");
+    assert_snapshot!(queue("dualpi2: {update: 0.5 ms}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a time of `update` of 500 µs: must be 1 ms to 10 s");
+    assert_snapshot!(queue("dualpi2: {coupling: 0}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a coupling of 0: must be 1 to 255");
+    assert_snapshot!(queue("dualpi2: {weight: 256}"), @"study.yaml:29:59 `256`: `256` is not a whole number from 0 to 255");
+    assert_snapshot!(queue("priority: {}, dualpi2: {}"), @"study.yaml:29:55 `dualpi2`: class `rest`, dualpi2: cannot be set on a priority class: it is served before everything else");
+}

@@ -2,9 +2,10 @@
 
 use crate::support::{STUDY, parse};
 use insta::assert_snapshot;
+use slicewise_model::queue::DualPi2Params;
 use slicewise_model::{
     Action, BurstSpec, ClassMap, ClassSpec, CoDelSpec, ColourMode, Condition, Discipline,
-    FlowQueueSpec, FlowsSpec, MatchMode, QueueLimitSpec, RateSpec, RedCurve, WredKey,
+    FlowQueueSpec, FlowsSpec, MatchMode, QueueLimitSpec, QueueManager, RateSpec, RedCurve, WredKey,
 };
 use slicewise_study::{Study, StudyPolicy};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
@@ -396,4 +397,32 @@ fn a_policy_names_the_assumptions_that_its_verdict_rests_on() {
         ["credit: broken with less"]
     );
     assert_snapshot!(parse(&with("credits")).unwrap_err(), @"study.yaml:29:16 `credits`: there is no assumption `credits`; help: did you mean `credit`?");
+}
+
+#[test]
+fn dualpi2_has_the_defaults_of_linux_and_all_its_settings_may_be_written() {
+    let params = |text: &str| {
+        let classes = format!("      - {{name: c, match: {{vlan: 10}}, {text}}}");
+        match policy(&classes).params.classes[0].queue.manager {
+            QueueManager::DualPi2(params) => params,
+            _ => panic!("{text}"),
+        }
+    };
+    let expected = DualPi2Params {
+        target: Duration::from_millis(15),
+        update: Duration::from_millis(16),
+        step: Duration::from_millis(1),
+        coupling: 2,
+        weight: 15,
+    };
+    assert_eq!(params("dualpi2: {}"), expected);
+    let expected = DualPi2Params {
+        target: Duration::from_millis(5),
+        update: Duration::from_millis(8),
+        step: Duration::from_micros(500),
+        coupling: 3,
+        weight: 9,
+    };
+    let text = "dualpi2: {target: 5 ms, update: 8 ms, step: 0.5 ms, coupling: 3, weight: 9}";
+    assert_eq!(params(text), expected);
 }
