@@ -7,6 +7,7 @@ use crate::packet::{Packet, PacketId};
 use crate::transport::{FirstPlaces, Leaving, Losses, RECEIVER, Received, SENDER};
 use crate::wires::Delivered;
 use slicewise_applications::Action;
+use slicewise_traffic::transport::CongestionControl;
 use slicewise_transport::{Connection, Flags, Segment, State};
 use slicewise_units::Instant;
 use slicewise_wire::{Ecn, TrafficClass};
@@ -302,10 +303,11 @@ impl<F: Forwarding, O: Observer> Network<F, O> {
         let port = transports.connections[number].ends[end].port;
         let flow = transports.first_flow + u32::try_from(2 * number + end).unwrap_or(u32::MAX);
         let headers = &self.flows[flow as usize].headers;
-        let ecn = if segment.flags.has(Flags::ECT) {
-            Ecn::Ect0
-        } else {
-            Ecn::NotEct
+        let ecn = match segment.flags.has(Flags::ECT) {
+            // RFC 9331: it may wait in a low-latency queue.
+            true if host.behaviour.congestion == CongestionControl::Prague => Ecn::Ect1,
+            true => Ecn::Ect0,
+            false => Ecn::NotEct,
         };
         let traffic_class = TrafficClass::new(headers.dscp, ecn);
         let l3_offset = headers.l3_offset;

@@ -11,6 +11,7 @@ pub(crate) const fn name(control: CongestionControl) -> &'static str {
         CongestionControl::Cubic => "cubic",
         CongestionControl::Dctcp => "dctcp",
         CongestionControl::Bbr => "bbr",
+        CongestionControl::Prague => "prague",
     }
 }
 

@@ -9,7 +9,7 @@ pub struct TransportParams {
     pub profile: TcpProfile,
     /// Congestion control.
     pub congestion: CongestionControl,
-    /// Both ends use ECN (RFC 3168). DCTCP always does.
+    /// Both ends use ECN (RFC 3168). DCTCP and Prague always do.
     pub ecn: bool,
     /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. BBR always does.
     pub pacing: bool,
@@ -47,11 +47,25 @@ pub enum CongestionControl {
     Dctcp,
     /// BBR, version 3: draft-ietf-ccwg-bbr.
     Bbr,
+    /// TCP Prague: draft-briscoe-iccrg-prague-congestion-control.
+    Prague,
 }
 
 impl CongestionControl {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::NewReno, Self::Cubic, Self::Dctcp, Self::Bbr];
+    pub const ALL: [Self; 5] = [
+        Self::NewReno,
+        Self::Cubic,
+        Self::Dctcp,
+        Self::Bbr,
+        Self::Prague,
+    ];
+
+    /// Returns true if it answers to the share of packets that is marked, so that it always uses ECN.
+    #[must_use]
+    pub const fn is_scalable(self) -> bool {
+        matches!(self, Self::Dctcp | Self::Prague)
+    }
 }
 
 impl TransportParams {

@@ -14,6 +14,8 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 /// A burst, and what waits below the socket, are as long as the pacing rate sends in this time (J. Corbet, "TSO sizing
 /// and the FQ scheduler", LWN 2013: one millisecond).
 const BURST_TIME: Duration = Duration::from_millis(1);
+/// The same of TCP Prague (`prague_burst_shift` of Linux's `tcp_prague`: a quarter of a millisecond).
+const BURST_TIME_PRAGUE: Duration = Duration::from_micros(250);
 /// `tcp_tso_rtt_log` 9.
 const BURST_RTT: Duration = Duration::from_micros(512);
 /// Of Debian's and Ubuntu's kernels (`CONFIG_HZ=250`).
@@ -103,6 +105,7 @@ impl Behaviour {
         let headers = ip_bytes + TransportParams::TCP_BYTES;
         let mss_bytes = params.mtu_bytes.saturating_sub(headers).max(1);
         let is_linux = params.profile != TcpProfile::Rfc;
+        let is_prague = params.congestion == CongestionControl::Prague;
         // RFC 6928: ten segments, and no more than 14,600 bytes where those are long.
         let ten = u64::from(mss_bytes) * 10;
         let initial_window_bytes = ten.min(u64::from(mss_bytes * 2).max(14_600));
@@ -119,7 +122,7 @@ impl Behaviour {
             mss_bytes,
             congestion: params.congestion,
             keeps_alpha: is_linux,
-            ecn: params.ecn || params.congestion == CongestionControl::Dctcp,
+            ecn: params.ecn || params.congestion.is_scalable(),
             sack: true,
             initial_window_bytes: if is_linux { ten } else { initial_window_bytes },
             burst_bytes: if is_linux {
@@ -127,15 +130,19 @@ impl Behaviour {
             } else {
                 mss_bytes
             },
-            burst_time: is_linux.then_some(BURST_TIME),
-            burst_rtt: (params.profile == TcpProfile::Linux).then_some(BURST_RTT),
+            burst_time: is_linux.then_some(if is_prague {
+                BURST_TIME_PRAGUE
+            } else {
+                BURST_TIME
+            }),
+            burst_rtt: (params.profile == TcpProfile::Linux && !is_prague).then_some(BURST_RTT),
             burst_divisor: if is_linux { 3 } else { 0 },
             below_socket_bytes: match params.profile {
                 TcpProfile::Linux => Some(LIMIT_OUTPUT_BYTES),
                 TcpProfile::Linux415 => Some(LIMIT_OUTPUT_415_BYTES),
                 TcpProfile::Rfc => None,
             },
-            pacing: params.pacing || params.congestion == CongestionControl::Bbr,
+            pacing: params.pacing || is_prague || params.congestion == CongestionControl::Bbr,
             ticks: Ticks {
                 length: if is_linux { TICK } else { Duration::ZERO },
                 phase: Duration::ZERO,

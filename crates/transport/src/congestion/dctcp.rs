@@ -8,15 +8,46 @@ const G_SHIFT: u32 = 4;
 /// `alpha` is kept in units of 2⁻²⁰.
 const ONE: u64 = 1 << 20;
 
+/// Share of the bytes acknowledged that was marked, as a moving average.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MarkedShare {
+    alpha: u64,
+    acked: u64,
+    marked: u64,
+    /// The observation may end when this is acknowledged.
+    window_end: u64,
+}
+
+impl MarkedShare {
+    /// Count what was acknowledged. Returns whether a window has been observed.
+    pub(super) const fn count(&mut self, ack: &Acknowledged) -> bool {
+        self.acked += ack.bytes;
+        if ack.is_marked {
+            self.marked += ack.bytes;
+        }
+        ack.una >= self.window_end && self.acked > 0
+    }
+
+    /// Take the observation into the average, and begin another.
+    pub(super) fn update(&mut self, ack: &Acknowledged) {
+        let share = self.marked * ONE / self.acked.max(1);
+        self.alpha = self.alpha - (self.alpha >> G_SHIFT) + (share >> G_SHIFT);
+        (self.acked, self.marked, self.window_end) = (0, 0, ack.next);
+    }
+
+    /// Returns a window less half the share of it (section 3.3).
+    pub(super) fn reduced(&self, window_bytes: u64) -> u64 {
+        let reduction = u128::from(window_bytes) * u128::from(self.alpha.min(ONE));
+        let reduction = reduction / u128::from(2 * ONE);
+        window_bytes - u64::try_from(reduction).unwrap_or(window_bytes / 2)
+    }
+}
+
 /// How much was marked of late.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
     pub(super) growth: NewReno,
-    alpha: u64,
-    acked: u64,
-    marked: u64,
-    /// The observation ends when this is acknowledged.
-    window_end: u64,
+    share: MarkedShare,
 }
 
 impl Default for Dctcp {
@@ -24,10 +55,10 @@ impl Default for Dctcp {
     fn default() -> Self {
         Self {
             growth: NewReno::default(),
-            alpha: ONE,
-            acked: 0,
-            marked: 0,
-            window_end: 0,
+            share: MarkedShare {
+                alpha: ONE,
+                ..MarkedShare::default()
+            },
         }
     }
 }
@@ -38,27 +69,16 @@ impl Dctcp {
     }
 
     pub(crate) fn on_round(&mut self, ack: &Acknowledged) {
-        self.acked += ack.bytes;
-        if ack.is_marked {
-            self.marked += ack.bytes;
+        if self.share.count(ack) {
+            self.share.update(ack);
         }
-        if ack.una < self.window_end || self.acked == 0 {
-            return;
-        }
-        let share = self.marked * ONE / self.acked;
-        self.alpha = self.alpha - (self.alpha >> G_SHIFT) + (share >> G_SHIFT);
-        (self.acked, self.marked, self.window_end) = (0, 0, ack.next);
     }
 
     pub(crate) fn on_congestion(&self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
         match cause {
             // Section 3.5: loss is answered as without DCTCP.
             Cause::Loss => outstanding / 2,
-            Cause::Mark => {
-                let reduction = u128::from(window.bytes) * u128::from(self.alpha.min(ONE));
-                let reduction = reduction / u128::from(2 * ONE);
-                window.bytes - u64::try_from(reduction).unwrap_or(window.bytes / 2)
-            }
+            Cause::Mark => self.share.reduced(window.bytes),
         }
     }
 }

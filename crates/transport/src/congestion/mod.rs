@@ -5,11 +5,13 @@ mod cubic;
 mod dctcp;
 mod hystart;
 mod new_reno;
+mod prague;
 
 use crate::behaviour::Behaviour;
 use bbr::Bbr;
 use cubic::Cubic;
 use dctcp::Dctcp;
+use prague::Prague;
 use slicewise_traffic::transport::CongestionControl;
 use slicewise_units::{Duration, Instant};
 
@@ -63,6 +65,7 @@ pub(crate) enum Congestion {
     Cubic(Box<Cubic>),
     Dctcp(Dctcp),
     Bbr(Box<Bbr>),
+    Prague(Prague),
 }
 
 impl Congestion {
@@ -75,6 +78,7 @@ impl Congestion {
                 let (mss, window) = (behaviour.mss_bytes.into(), behaviour.initial_window_bytes);
                 Self::Bbr(Box::new(Bbr::new(mss, window)))
             }
+            CongestionControl::Prague => Self::Prague(Prague::default()),
         }
     }
 
@@ -85,6 +89,7 @@ impl Congestion {
             Self::Cubic(cubic) => cubic.on_ack(window, ack),
             Self::Dctcp(dctcp) => dctcp.on_ack(window, ack),
             Self::Bbr(_) => {}
+            Self::Prague(prague) => prague.on_ack(window, ack),
         }
     }
 
@@ -92,7 +97,7 @@ impl Congestion {
     pub(crate) fn model(&mut self) -> Option<&mut Bbr> {
         match self {
             Self::Bbr(bbr) => Some(bbr),
-            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) => None,
+            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) | Self::Prague(_) => None,
         }
     }
 
@@ -104,14 +109,16 @@ impl Congestion {
     pub(crate) fn pacing_rate(&self) -> Option<u64> {
         match self {
             Self::Bbr(bbr) => bbr.pacing_rate,
-            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) => None,
+            Self::NewReno(_) | Self::Cubic(_) | Self::Dctcp(_) | Self::Prague(_) => None,
         }
     }
 
     /// Data was acknowledged, in whatever state: what is counted a round trip.
     pub(crate) fn on_round(&mut self, ack: &Acknowledged) {
-        if let Self::Dctcp(dctcp) = self {
-            dctcp.on_round(ack);
+        match self {
+            Self::Dctcp(dctcp) => dctcp.on_round(ack),
+            Self::Prague(prague) => prague.on_round(ack),
+            Self::NewReno(_) | Self::Cubic(_) => {}
         }
     }
 
@@ -119,7 +126,7 @@ impl Congestion {
     pub(crate) fn on_congestion(&mut self, window: &Window, outstanding: u64, cause: Cause) -> u64 {
         self.on_reduced();
         let threshold = match self {
-            Self::NewReno(_) => outstanding / 2,
+            Self::NewReno(_) | Self::Prague(_) => outstanding / 2,
             Self::Cubic(cubic) => cubic.on_congestion(window),
             Self::Dctcp(dctcp) => dctcp.on_congestion(window, outstanding, cause),
             Self::Bbr(bbr) => {
@@ -143,7 +150,7 @@ impl Congestion {
     pub(crate) const fn on_reduced(&mut self) {
         match self {
             Self::NewReno(growth) | Self::Dctcp(Dctcp { growth, .. }) => growth.begin_anew(),
-            Self::Cubic(_) | Self::Bbr(_) => {}
+            Self::Cubic(_) | Self::Bbr(_) | Self::Prague(_) => {}
         }
     }
 

@@ -245,3 +245,88 @@ fn dctcp_gives_up_half_of_the_share_that_is_marked() {
         30 * MSS
     );
 }
+
+/// The window of Prague, in thousandths of a segment, after each of `rounds` round trips of so many milliseconds.
+fn prague_rounds(prague: &mut Prague, window: &mut Window, rounds: u64, millis: u64) -> Vec<u64> {
+    let acked = |_| {
+        let ack = Acknowledged {
+            bytes: window.bytes,
+            smoothed: Duration::from_millis(millis),
+            ..acknowledged(0, 0)
+        };
+        prague.on_ack(window, &ack);
+        window.bytes
+    };
+    (0..rounds).map(acked).collect()
+}
+
+#[test]
+fn prague_grows_in_25_ms_by_as_much_of_its_rate_on_short_paths_as_on_long_ones() {
+    let (mut prague, mut window) = (Prague::default(), window(4, 8));
+    let long = prague_rounds(&mut prague, &mut window, 3, 100);
+    assert_eq!(long, [8_000, 9_000, 10_000]);
+    // A fifth of the round trip: a twenty-fifth of a segment each time.
+    let short = prague_rounds(&mut prague, &mut window, 50, 5);
+    assert!((10_038..=10_041).contains(&short[0]), "{}", short[0]);
+    assert!((11_990..=12_001).contains(&short[49]), "{}", short[49]);
+}
+
+#[test]
+fn prague_grows_neither_by_what_was_marked_nor_where_the_window_does_not_limit() {
+    for (is_marked, is_limited) in [(true, true), (false, false)] {
+        for ssthresh in [5, 100] {
+            let (mut prague, mut window) = (Prague::default(), window(10, ssthresh));
+            let ack = Acknowledged {
+                is_marked,
+                is_limited,
+                ..acknowledged(10, 0)
+            };
+            prague.on_ack(&mut window, &ack);
+            assert_eq!(window.bytes, 10 * MSS);
+        }
+    }
+}
+
+/// One of five segments is marked.
+#[test]
+fn prague_halves_its_window_once_and_then_gives_up_half_of_the_share_that_is_marked() {
+    let (mut prague, mut window) = (Prague::default(), window(100, u64::MAX));
+    let smoothed = Duration::from_millis(10);
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    assert!(prague.on_mark(&mut window, smoothed, at(1)));
+    assert_eq!((window.bytes, window.ssthresh), (50 * MSS, 50 * MSS));
+    let mut position = 0;
+    for round in 0..2_000 {
+        for n in 0..10 {
+            position += MSS;
+            let ack = Acknowledged {
+                una: position,
+                next: position + (9 - n) * MSS + 1,
+                is_marked: n < 2,
+                ..acknowledged(1, 1 + 10 * round)
+            };
+            prague.on_round(&ack);
+        }
+    }
+    window.bytes = 100 * MSS;
+    assert!(prague.on_mark(&mut window, smoothed, at(30_000)));
+    let left = window.bytes;
+    assert!((89_900..=90_100).contains(&left), "{left}");
+    // Once in 25 ms, as if the round trip were as long.
+    assert!(!prague.on_mark(&mut window, smoothed, at(30_024)));
+    assert_eq!(window.bytes, left);
+    assert!(prague.on_mark(&mut window, smoothed, at(30_025)));
+    assert!(
+        (80_800..=81_200).contains(&window.bytes),
+        "{}",
+        window.bytes
+    );
+}
+
+#[test]
+fn prague_answers_to_loss_as_new_reno() {
+    let mut prague = congestion(CongestionControl::Prague, TcpProfile::Linux);
+    let window = window(100, 1);
+    let threshold = prague.on_congestion(&window, 60 * MSS, Cause::Loss);
+    assert_eq!(threshold, 30 * MSS);
+}

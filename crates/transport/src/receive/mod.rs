@@ -11,7 +11,6 @@ use crate::behaviour::Behaviour;
 use crate::segment::{Flags, SackBlocks, Segment};
 use pending::Pending;
 use ranges::Ranges;
-use slicewise_traffic::transport::CongestionControl;
 use slicewise_units::{Duration, Instant};
 use window::ReceiveWindow;
 
@@ -64,7 +63,7 @@ impl Receiver {
             before_change: None,
             is_echoing: false,
             is_marking: false,
-            is_exact: behaviour.congestion == CongestionControl::Dctcp,
+            is_exact: behaviour.congestion.is_scalable(),
             is_sacking: behaviour.sack,
             arrived: 0,
         }

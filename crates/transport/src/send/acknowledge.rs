@@ -2,8 +2,8 @@
 
 use super::scoreboard::Delivered;
 use super::{Cause, Phase, Sender, Timer};
-use crate::congestion::Acknowledged;
 use crate::congestion::bbr::Arrived;
+use crate::congestion::{Acknowledged, Congestion};
 use crate::segment::{Flags, Segment, is_earlier};
 use slicewise_units::{Duration, Instant};
 
@@ -60,8 +60,7 @@ impl Sender {
         };
         self.grow(arrived, rtt, is_marked, now);
         if is_marked && self.phase == Phase::Open && !self.congestion.has_model() {
-            self.figures.mark_reductions += 1;
-            self.reduce(Cause::Mark);
+            self.answer_mark(now);
         }
         if bytes > 0 {
             self.timer = None;
@@ -211,6 +210,18 @@ impl Sender {
         if matches!(self.phase, Phase::Open | Phase::TimedOut) {
             self.congestion.on_ack(&mut self.window, &ack);
         }
+    }
+
+    /// Prague answers at once, by a little; the others over a round trip.
+    fn answer_mark(&mut self, now: Instant) {
+        if let Congestion::Prague(prague) = &mut self.congestion {
+            let smoothed = self.rtt.smoothed().unwrap_or(Duration::ZERO);
+            let is_reduced = prague.on_mark(&mut self.window, smoothed, now);
+            self.figures.mark_reductions += u64::from(is_reduced);
+            return;
+        }
+        self.figures.mark_reductions += 1;
+        self.reduce(Cause::Mark);
     }
 
     /// Find losses, and begin to recover from them. Returns the bytes newly lost.

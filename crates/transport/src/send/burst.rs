@@ -2,6 +2,7 @@
 
 use super::Sender;
 use crate::behaviour::Behaviour;
+use slicewise_traffic::transport::CongestionControl;
 
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -58,7 +59,7 @@ impl Sender {
 
     fn size_bursts(&self, behaviour: &Behaviour) -> Bursts {
         let (mss, most) = (self.window.mss, u64::from(behaviour.burst_bytes));
-        let rate = self.pacing_rate();
+        let rate = self.pacing_rate(behaviour);
         // What the pacing rate sends in the time of a burst.
         let paced = behaviour
             .burst_time
@@ -87,14 +88,16 @@ impl Sender {
     }
 
     /// Bytes a second at which the window is spread over a round trip: twice that in slow start, so that it can double, a
-    /// fifth more after it (ip-sysctl, `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
-    fn pacing_rate(&self) -> Option<u64> {
+    /// fifth more after it (ip-sysctl, `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`), no more for Prague (`tcp_prague`).
+    fn pacing_rate(&self, behaviour: &Behaviour) -> Option<u64> {
         if let Some(rate) = self.congestion.pacing_rate() {
             return Some(rate);
         }
         let smoothed = self.rtt.smoothed()?.nanos().max(1);
         let percent = if self.window.bytes < self.window.ssthresh / 2 {
             200
+        } else if behaviour.congestion == CongestionControl::Prague {
+            100
         } else {
             120
         };

@@ -182,28 +182,35 @@ fn ten_flows_share_alike() {
     }
 }
 
-/// RFC 8257, section 5: marking from K frames keeps the queue near K, and nothing is lost.
+/// RFC 8257, section 5: marking from K frames keeps the queue near K, and nothing is lost. Prague is paced, and its queue shorter.
 #[test]
-fn dctcp_keeps_a_queue_that_marks_short_and_loses_nothing() {
-    let marking = Bottleneck {
-        marks_at: Some(30),
-        ..link(100, 1_000, 1)
-    };
-    let mut path = Path::new(marking, undisturbed(11));
-    for _ in 0..2 {
-        let flow = path.add(host(TcpProfile::Linux, CongestionControl::Dctcp));
-        path.write(flow, CLIENT, u64::MAX);
+fn scalable_senders_keep_a_queue_that_marks_short_and_lose_nothing() {
+    let cases = [
+        (CongestionControl::Dctcp, 15.0..45.0),
+        (CongestionControl::Prague, 5.0..31.0),
+    ];
+    for (congestion, frames) in cases {
+        let marking = Bottleneck {
+            marks_at: Some(30),
+            ..link(100, 1_000, 1)
+        };
+        let mut path = Path::new(marking, undisturbed(11));
+        for _ in 0..2 {
+            let flow = path.add(host(TcpProfile::Linux, congestion));
+            path.write(flow, CLIENT, u64::MAX);
+        }
+        path.run_until(second(5));
+        let before = path.queued;
+        let shares = goodput(&mut path, 2, 5, 25);
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        let mean = (path.queued - before) as f64 / 20e9;
+        assert!(frames.contains(&mean), "{congestion:?}: {mean:.1} frames");
+        assert_eq!(path.dropped, 0, "{congestion:?}");
+        assert!(jain(&shares) > 0.95, "{congestion:?}: {shares:?}");
+        let most = 100.0 * MSS / 1_538.0;
+        let goodput = shares.iter().sum::<f64>();
+        assert!(goodput > 0.97 * most, "{congestion:?}: {shares:?}");
     }
-    path.run_until(second(5));
-    let before = path.queued;
-    let shares = goodput(&mut path, 2, 5, 25);
-    #[expect(clippy::cast_precision_loss, reason = "a mean")]
-    let mean = (path.queued - before) as f64 / 20e9;
-    assert!((15.0..45.0).contains(&mean), "{mean:.1} frames");
-    assert_eq!(path.dropped, 0);
-    assert!(jain(&shares) > 0.95, "{shares:?}");
-    let most = 100.0 * MSS / 1_538.0;
-    assert!(shares.iter().sum::<f64>() > 0.97 * most, "{shares:?}");
 }
 
 /// Pacing spreads what a window allows: the queue of a link that is faster than the window needs stays short.

@@ -82,7 +82,8 @@ fn behaviours() -> impl Strategy<Value = Behaviour> {
         Just(CongestionControl::NewReno),
         Just(CongestionControl::Cubic),
         Just(CongestionControl::Dctcp),
-        Just(CongestionControl::Bbr)
+        Just(CongestionControl::Bbr),
+        Just(CongestionControl::Prague)
     ];
     let buffers = (1_448u64..100_000, 1_448u64..100_000);
     (profile, congestion, any::<[bool; 3]>(), buffers).prop_map(
