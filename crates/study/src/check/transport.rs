@@ -24,12 +24,14 @@ settings! {
         protocol: TransportProtocol,
         /// Whose TCP: `linux` (default, a host of today), `linux-4.15`, or `rfc` (the RFCs, without offloads and pacing).
         profile: TcpProfile,
-        /// Congestion control: `new_reno` (or `reno`), `cubic`, `dctcp`, `bbr`. Default cubic, and new_reno for the profile `rfc`.
+        /// Congestion control: `new_reno` (or `reno`), `cubic`, `dctcp`, `bbr`, `prague`. Default cubic, and new_reno for the profile
+        /// `rfc`.
         congestion: Option<CongestionControl>,
         /// Explicit congestion notification: packets are ECN-capable, and the sender answers to marks. Default no; always with
-        /// `dctcp`.
+        /// `dctcp` and `prague`.
         ecn: Option<bool>,
-        /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. Default false; `bbr` always paces.
+        /// Data leaves at the pacing rate, as with Linux's `fq`, and not as acknowledgements arrive. Default false; always with
+        /// `bbr` and `prague`.
         pacing: bool,
         /// Maximum segment size, without the headers of IP and TCP, as both ends announce it. Default: what the link's MTU
         /// leaves.
@@ -46,8 +48,8 @@ settings! {
 impl TransportSpec {
     /// Returns true if packets are ECN-capable.
     pub(super) fn uses_ecn(&self) -> bool {
-        let is_dctcp = self.congestion == Some(CongestionControl::Dctcp);
-        self.ecn.unwrap_or(is_dctcp)
+        let is_scalable = self.congestion.is_some_and(CongestionControl::is_scalable);
+        self.ecn.unwrap_or(is_scalable)
     }
 }
 
@@ -77,12 +79,16 @@ impl Checker<'_> {
         };
         params.congestion = spec.congestion.unwrap_or(params.congestion);
         params.ecn = spec.uses_ecn();
-        params.pacing = spec.pacing;
-        if params.congestion == CongestionControl::Dctcp
+        params.pacing = spec.pacing || params.congestion == CongestionControl::Prague;
+        if params.congestion.is_scalable()
             && !params.ecn
             && let Some(at) = written.place("ecn")
         {
-            problem!(self.problems, at => "DCTCP answers to marks, and without ECN nothing is marked";
+            let name = match params.congestion {
+                CongestionControl::Prague => "TCP Prague",
+                _ => "DCTCP",
+            };
+            problem!(self.problems, at => "{name} answers to marks, and without ECN nothing is marked";
                 "leave `ecn` out, or choose another `congestion`");
         }
         if params.congestion == CongestionControl::Bbr

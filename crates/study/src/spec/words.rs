@@ -179,6 +179,7 @@ words! {
     }
     CongestionControl as "CongestionControl", "a congestion control" {
         new_reno: Self::NewReno, reno: Self::NewReno, cubic: Self::Cubic, dctcp: Self::Dctcp, bbr: Self::Bbr,
+        prague: Self::Prague,
     }
     PopulationPattern as "PopulationPattern", "what slices of a population send" {
         backlog: Self::Backlog, bursts: Self::Bursts,

@@ -150,6 +150,8 @@ fn a_transport_is_a_hosts_unless_it_is_said_otherwise() {
         CongestionControl::NewReno
     );
     assert!(of("{congestion: dctcp}").ecn, "DCTCP always uses ECN");
+    let prague = of("{congestion: prague}");
+    assert!(prague.ecn && prague.pacing, "so does Prague, paced");
 }
 
 #[test]

@@ -138,6 +138,7 @@ fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
     }
     assert_snapshot!(said("application: bulk, transport: {congestion: bbr, ecn: yes}"), @"study.yaml:18:75 `yes`: BBR does not answer to marks (draft-ietf-ccwg-bbr), and packets that are ECN-capable must be of a sender that does; help: leave `ecn` out, or choose another `congestion`");
     assert_snapshot!(said("application: bulk, transport: {congestion: dctcp, ecn: no}"), @"study.yaml:18:77 `no`: DCTCP answers to marks, and without ECN nothing is marked; help: leave `ecn` out, or choose another `congestion`");
+    assert_snapshot!(said("application: bulk, transport: {congestion: prague, ecn: no}"), @"study.yaml:18:78 `no`: TCP Prague answers to marks, and without ECN nothing is marked; help: leave `ecn` out, or choose another `congestion`");
 }
 
 #[test]
