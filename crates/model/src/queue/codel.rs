@@ -34,8 +34,9 @@ pub struct CoDelParams {
 }
 
 impl CoDelSpec {
-    pub(super) fn resolve(self) -> Result<CoDelParams, Refusal> {
-        let fail = |problem: String| Err(("flow_queue", problem));
+    /// Validates what a study file says in `setting`.
+    pub(super) fn resolve(self, setting: &'static str) -> Result<CoDelParams, Refusal> {
+        let fail = |problem: String| Err((setting, problem));
         let target = self.target.unwrap_or(TARGET);
         let interval = self.interval.unwrap_or(INTERVAL);
         if target == Duration::ZERO {

@@ -112,6 +112,15 @@ impl From<WredSpec> for QueueSpec {
     }
 }
 
+impl From<CoDelSpec> for QueueSpec {
+    fn from(codel: CoDelSpec) -> Self {
+        Self {
+            manager: ManagerSpec::CoDel(codel),
+            ..Self::default()
+        }
+    }
+}
+
 impl From<PieSpec> for QueueSpec {
     fn from(pie: PieSpec) -> Self {
         Self {
@@ -147,7 +156,7 @@ impl<Red, CoDel, Pie, DualPi2> ManagerOf<Red, CoDel, Pie, DualPi2> {
         match self {
             Self::TailDrop => None,
             Self::Red(_) => Some("wred"),
-            Self::CoDel(_) => Some("flow_queue"),
+            Self::CoDel(_) => Some("codel"),
             Self::Pie(_) => Some("pie"),
             Self::DualPi2(_) => Some("dualpi2"),
         }
@@ -174,8 +183,15 @@ impl QueueSpec {
     #[must_use]
     pub fn setting(&self) -> Option<&'static str> {
         let limit = self.limit.map(|_| "queue_limit");
-        let flows = self.flows.as_ref().map(|_| "flow_queue");
-        limit.or(self.manager.setting()).or(flows)
+        limit.or(self.manager_setting())
+    }
+
+    /// Setting of a study file that chooses its manager; where that is `CoDel` of each flow, the separation of flows does.
+    const fn manager_setting(&self) -> Option<&'static str> {
+        match (&self.manager, &self.flows) {
+            (ManagerSpec::TailDrop | ManagerSpec::CoDel(_), Some(_)) => Some("flow_queue"),
+            (manager, _) => manager.setting(),
+        }
     }
 
     /// Its flow queue, if it separates flows and manages them by `CoDel`.
@@ -208,8 +224,7 @@ impl QueueSpec {
     pub(crate) const fn not_for_slices(&self) -> Option<&'static str> {
         match (&self.manager, &self.flows) {
             (ManagerSpec::TailDrop, None) | (ManagerSpec::CoDel(_), Some(_)) => None,
-            (ManagerSpec::TailDrop, Some(_)) => Some("flow_queue"),
-            (manager, _) => manager.setting(),
+            _ => self.manager_setting(),
         }
     }
 
@@ -222,7 +237,10 @@ impl QueueSpec {
         let manager = match &self.manager {
             ManagerSpec::TailDrop => QueueManager::TailDrop,
             ManagerSpec::Red(wred) => QueueManager::Red(wred.resolve(limit, rate)?),
-            ManagerSpec::CoDel(codel) => QueueManager::CoDel(codel.resolve()?),
+            ManagerSpec::CoDel(codel) => {
+                let setting = self.manager_setting().unwrap_or_default();
+                QueueManager::CoDel(codel.resolve(setting)?)
+            }
             ManagerSpec::Pie(pie) => QueueManager::Pie(pie.resolve()?),
             ManagerSpec::DualPi2(dualpi2) => QueueManager::DualPi2(dualpi2.resolve()?),
         };

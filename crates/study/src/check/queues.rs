@@ -18,6 +18,7 @@ pub(crate) struct QueueSettings {
     pub(super) wred: Option<WredSpec>,
     pub(super) flow_queue: Option<FlowQueueSpec>,
     pub(super) pie: Option<PieSpec>,
+    pub(super) codel: Option<CoDelSpec>,
     pub(super) dualpi2: Option<DualPi2Spec>,
 }
 
@@ -40,6 +41,8 @@ macro_rules! queue_settings {
                 /// Drop at random so that frames wait for a target time on average; with `flow_queue`, in the queue of each
                 /// flow.
                 pie => own_queue.pie,
+                /// Drop when frames wait too long, in one queue for all flows.
+                codel => own_queue.codel,
                 /// A queue for frames with ECT(1) or CE and one for the others, marked and dropped together.
                 dualpi2 => own_queue.dualpi2,
             }
@@ -60,6 +63,7 @@ impl QueueSettings {
             wred,
             flow_queue,
             pie,
+            codel,
             dualpi2,
         } = self.clone();
         let mut refuse = |setting, problem: &str| {
@@ -67,17 +71,23 @@ impl QueueSettings {
             problem!(problems, at => "`{setting}` {problem}");
             None
         };
-        if let Some(dualpi2) = dualpi2 {
+        let alone = [
+            ("dualpi2", dualpi2.map(QueueSpec::from)),
+            ("codel", codel.map(QueueSpec::from)),
+        ];
+        let is_set = |(setting, queue)| Some((setting, queue?));
+        if let Some((setting, queue)) = alone.into_iter().find_map(is_set) {
             let others = [
                 ("wred", wred.is_some()),
                 ("pie", pie.is_some()),
                 ("flow_queue", flow_queue.is_some()),
+                ("codel", codel.is_some() && dualpi2.is_some()),
             ];
             let Some((other, _)) = others.into_iter().find(|(_, is_set)| *is_set) else {
-                return Some(QueueSpec::from(dualpi2).with_limit(limit));
+                return Some(queue.with_limit(limit));
             };
-            let problem = format!("manages both its queues by itself: remove `{other}`");
-            return refuse("dualpi2", &problem);
+            let problem = format!("manages the queue by itself: remove `{other}`");
+            return refuse(setting, &problem);
         }
         let queue: QueueSpec = match (wred, pie, flow_queue) {
             (Some(_), Some(_), _) => {
@@ -180,6 +190,18 @@ settings! {
             let code_points = |level: PriorityLevel| level.dscp.iter().map(|dscp| dscp.0).collect();
             queue.flows.priority = levels.into_iter().map(code_points).collect();
         },
+    }
+}
+
+settings! {
+    /// `CoDel` (RFC 8289).
+    impl CoDelSpec as "CoDelFileSpec", strict = Self::default(); {
+        /// How long frames may wait. Default 5 ms.
+        target,
+        /// How long all must wait longer before one is dropped. Default 100 ms.
+        interval,
+        /// Mark instead of dropping, where the transport understands it. Default yes.
+        ecn,
     }
 }
 

@@ -151,13 +151,13 @@ fn tcp_sources(spec: &StudySpec) -> Vec<Span> {
     tcp.map(|protocol| protocol.span).collect()
 }
 
-/// Where a policy's flow queues, also those of children, are to mark packets.
+/// Where a policy's queues with `CoDel`, also those of children, are to mark packets.
 fn ecn_queues(policy: &Node, found: &mut Vec<Span>) {
     let named = policy.entry("queues");
     let named = named.map_or(&[][..], |(_, queues)| queues.items());
     for class in classes_of(policy).iter().chain(named) {
-        let flow_queue = class.entry("flow_queue");
-        if let Some((key, ecn)) = flow_queue.and_then(|(_, queue)| queue.entry("ecn"))
+        let codel = class.entry("flow_queue").or_else(|| class.entry("codel"));
+        if let Some((key, ecn)) = codel.and_then(|(_, queue)| queue.entry("ecn"))
             && ecn
                 .text()
                 .is_some_and(|text| bool::from_text(text) == Ok(true))

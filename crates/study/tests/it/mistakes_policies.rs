@@ -135,15 +135,20 @@ fn a_configuration_without_a_policy_map_has_none_to_name() {
 #[test]
 fn a_queue_has_one_manager_with_settings_that_it_can_have() {
     let queue = |text: &str| mistakes("queue_limit: 64 packets", text);
-    for other in ["wred: {}", "pie: {}", "flow_queue: {}"] {
-        let refused = queue(&format!("dualpi2: {{}}, {other}"));
-        let (setting, _) = other.split_once(':').unwrap();
-        assert!(
-            refused.ends_with(&format!("remove `{setting}`")),
-            "{refused}"
-        );
+    for other in ["wred", "pie", "flow_queue", "codel"] {
+        for setting in ["dualpi2", "codel"].into_iter().filter(|it| *it != other) {
+            let refused = queue(&format!("{setting}: {{}}, {other}: {{}}"));
+            let advice = format!("remove `{other}`");
+            assert!(refused.ends_with(&advice), "{refused}");
+        }
     }
-    assert_snapshot!(queue("dualpi2: {}, pie: {}"), @"study.yaml:29:41 `dualpi2`: `dualpi2` manages both its queues by itself: remove `pie`");
+    for setting in ["codel", "flow_queue"] {
+        let refused = queue(&format!("{setting}: {{interval: 5 ms}}"));
+        let place =
+            format!("study.yaml:29:41 `{setting}`: class `rest`, {setting}: has an interval");
+        assert!(refused.starts_with(&place), "{refused}");
+    }
+    assert_snapshot!(queue("dualpi2: {}, pie: {}"), @"study.yaml:29:41 `dualpi2`: `dualpi2` manages the queue by itself: remove `pie`");
     assert_snapshot!(queue("dualpi2: {step: 11 s}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a step of 11 s: must be 1 µs to 10 s");
     assert_snapshot!(queue("dualpi2: {update: 0.5 ms}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a time of `update` of 500 µs: must be 1 ms to 10 s");
     assert_snapshot!(queue("dualpi2: {coupling: 0}"), @"study.yaml:29:41 `dualpi2`: class `rest`, dualpi2: has a coupling of 0: must be 1 to 255");

@@ -5,7 +5,8 @@ use insta::assert_snapshot;
 use slicewise_model::queue::DualPi2Params;
 use slicewise_model::{
     Action, BurstSpec, ClassMap, ClassSpec, CoDelSpec, ColourMode, Condition, Discipline,
-    FlowQueueSpec, FlowsSpec, MatchMode, QueueLimitSpec, QueueManager, RateSpec, RedCurve, WredKey,
+    FlowQueueSpec, FlowsSpec, MatchMode, QueueLimitSpec, QueueManager, RateSpec, RedCurve,
+    Separation, WredKey,
 };
 use slicewise_study::{Study, StudyPolicy};
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
@@ -425,4 +426,18 @@ fn dualpi2_has_the_defaults_of_linux_and_all_its_settings_may_be_written() {
     };
     let text = "dualpi2: {target: 5 ms, update: 8 ms, step: 0.5 ms, coupling: 3, weight: 9}";
     assert_eq!(params(text), expected);
+}
+
+#[test]
+fn codel_alone_has_one_queue_and_the_defaults_of_the_rfc() {
+    let queue = |text: &str| {
+        let classes = format!("      - {{name: c, match: {{vlan: 10}}, {text}}}");
+        policy(&classes).params.classes[0].queue.clone()
+    };
+    let alone = queue("codel: {}");
+    assert_eq!((alone.flows, alone.keeps_order()), (Separation::None, true));
+    assert_eq!(alone.manager, queue("flow_queue: {}").manager);
+    let text = "{target: 1 ms, interval: 20 ms, ecn: no}";
+    let (alone, by_flow) = (format!("codel: {text}"), format!("flow_queue: {text}"));
+    assert_eq!(queue(&alone).manager, queue(&by_flow).manager);
 }
