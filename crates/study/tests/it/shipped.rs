@@ -49,6 +49,7 @@ fn every_shipped_study_is_correct() {
             "dpdk-hqos-round-trips (12 cases)",
             "dpdk-hqos-variations (4 cases)",
             "dpdk-hqos (12 cases)",
+            "dual-queue",
             "million-slices",
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (7 cases)",
