@@ -60,6 +60,15 @@ duration: 1 s
             "file.yaml:3:24",
             "are impaired",
         ),
+        TestbedError::VaryingRate => (
+            changed(&[(
+                "port_rate: 10 Mbit/s",
+                "port_rate: [{at: 0 s, rate: 10 Mbit/s}, {at: 1 s, rate: 8 Mbit/s}]",
+            )]),
+            "gateway",
+            "file.yaml:4:20",
+            "the rate of the port changes during a run",
+        ),
         TestbedError::Propagation(_) => (
             changed(&[(
                 "link: {rate: 1 Gbit/s}",
@@ -136,6 +145,7 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
     let errors = [
         TestbedError::Populations,
         TestbedError::Impairments,
+        TestbedError::VaryingRate,
         TestbedError::Propagation(Duration::ZERO),
         TestbedError::Path,
         TestbedError::Ecn(name()),
