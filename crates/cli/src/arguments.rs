@@ -359,6 +359,8 @@ pub enum SchemaOf {
     Measured,
     /// Configurations of the gateway.
     Gateway,
+    /// Labs.
+    Lab,
 }
 
 #[derive(Debug, Args)]

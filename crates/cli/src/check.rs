@@ -9,7 +9,7 @@ use crate::outln;
 use crate::output;
 use slicewise_stats::words::count;
 use slicewise_study::{
-    Diagnostics, FileKind, Folder, MeasuredStudy, Plan, Series, Study, StudyFile, ios_text,
+    Diagnostics, FileKind, Folder, Lab, MeasuredStudy, Plan, Series, Study, StudyFile, ios_text,
     study_of_ios,
 };
 use std::path::Path;
@@ -55,6 +55,11 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
             let config = fit::load_gateway(path)?;
             warn(&config.warnings);
             format!("a gateway between {}", config.interfaces.join(" and "))
+        }
+        FileKind::Lab => {
+            let lab = Lab::load(path).map_err(wrong)?;
+            let (sender, receiver) = (&lab.sender.ssh, &lab.receiver.ssh);
+            format!("a lab of {sender} and {receiver}")
         }
     };
     outln!("{}: {summary}", path.display());
@@ -169,6 +174,7 @@ pub fn schema(options: &SchemaOptions) -> Result<Exit, Failure> {
         SchemaOf::Plan => FileKind::Plan,
         SchemaOf::Measured => FileKind::Measured,
         SchemaOf::Gateway => FileKind::Gateway,
+        SchemaOf::Lab => FileKind::Lab,
     });
     output::json(&schema);
     Ok(Exit::Success)

@@ -6,12 +6,7 @@ use crate::exit::Exit;
 use crate::load::{load_study, policy_named};
 use crate::noteln;
 use crate::output;
-use slicewise_formats::{dpdk, ios, ovs, p4_tins, tc};
-use slicewise_model::PolicySpec;
-use slicewise_study::{Study, StudyPolicy};
-
-/// The interface configured where none is named.
-const INTERFACE: &str = "eth0";
+use slicewise_study::{ConfigurationLanguage, Study, StudyPolicy};
 
 pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
     let whole = load_study(&options.study, options.case.as_deref())?;
@@ -28,40 +23,21 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
              (`dut.port_rate`): give it one rate in a study that extends this one",
         ));
     }
-    let text = match options.to {
-        Language::Ios | Language::P4Tins | Language::Dpdk if options.interface.is_some() => {
-            return Err(Failure::mistake(
-                "`--interface` requires `--to tc` or `--to ovs`: the others define a policy without its interface",
-            ));
-        }
-        Language::Ios => {
-            let name = policy.policy_map.as_ref().unwrap_or(&policy.name).clone();
-            let spec = PolicySpec {
-                name,
-                ..policy.spec.clone()
-            };
-            ios::write(&spec).map_err(Failure::mistake)?
-        }
-        Language::P4Tins => {
-            let port = study.dut.port();
-            p4_tins::write(&policy.params, port).map_err(Failure::mistake)?
-        }
-        Language::Dpdk => dpdk::write(&policy.spec)
-            .map_err(Failure::mistake)?
-            .to_string(),
-        Language::Ovs => {
-            let interface = options.interface.as_deref().unwrap_or(INTERFACE);
-            ovs::write(&policy.params, study.dut.capacity(), interface)
-                .map_err(Failure::mistake)?
-                .to_string()
-        }
-        Language::Tc => {
-            let interface = options.interface.as_deref().unwrap_or(INTERFACE);
-            tc::write(&policy.params, study.dut.capacity(), interface)
-                .map_err(Failure::mistake)?
-                .to_string()
-        }
+    let language = match options.to {
+        Language::Ios => ConfigurationLanguage::Ios,
+        Language::P4Tins => ConfigurationLanguage::P4Tins,
+        Language::Dpdk => ConfigurationLanguage::Dpdk,
+        Language::Ovs => ConfigurationLanguage::Ovs,
+        Language::Tc => ConfigurationLanguage::Tc,
     };
+    let interface = options.interface.as_deref();
+    if interface.is_some() && !language.names_interface() {
+        return Err(Failure::mistake(
+            "`--interface` requires `--to tc` or `--to ovs`: the others define a policy without its interface",
+        ));
+    }
+    let text = language.write(study, policy, interface);
+    let text = text.map_err(Failure::mistake)?;
     output::styled(&output::escaped(&text));
     Ok(Exit::Success)
 }

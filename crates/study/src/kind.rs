@@ -1,6 +1,6 @@
 //! Which kind of file one is.
 
-use crate::check::{GatewaySpec, MeasuredSpec, PlanSpec, StudySpec, entry_as_meant};
+use crate::check::{GatewaySpec, LabSpec, MeasuredSpec, PlanSpec, StudySpec, entry_as_meant};
 use crate::file::{Node, Value, document};
 use serde_json::{Value as Json, json};
 
@@ -15,6 +15,8 @@ pub enum FileKind {
     Measured,
     /// A configuration of the gateway.
     Gateway,
+    /// Hosts and a device on which a study runs.
+    Lab,
 }
 
 impl FileKind {
@@ -25,6 +27,8 @@ impl FileKind {
         let dut = entry_as_meant(root, "dut").map(|(_, dut)| &dut.value);
         if has("interfaces") {
             Self::Gateway
+        } else if has("sender") || has("receiver") {
+            Self::Lab
         } else if has("captures") || matches!(dut, Some(Value::Scalar(_))) {
             Self::Measured
         } else if has_any(&[
@@ -97,6 +101,10 @@ pub fn json_schema(kind: FileKind) -> Json {
         FileKind::Gateway => {
             let keys = required(&["interfaces", "link", "policy"]);
             document::<GatewaySpec>("Slicewise gateway", keys)
+        }
+        FileKind::Lab => {
+            let keys = required(&["sender", "receiver", "device"]);
+            document::<LabSpec>("Slicewise lab", keys)
         }
     }
 }

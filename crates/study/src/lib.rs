@@ -15,12 +15,14 @@ mod description;
 mod device;
 mod diagnostics;
 mod expand;
+mod export;
 mod file;
 mod fill;
 mod from_ios;
 mod gateway;
 mod inputs;
 mod kind;
+mod lab;
 mod licence;
 mod load;
 mod measured;
@@ -47,6 +49,7 @@ pub use gateway::{
     GatewayPacketIo,
 };
 pub use kind::{FileKind, json_schema};
+pub use lab::{ConfigurationLanguage, ConfiguredBy, Lab, LabClocks, LabDevice, LabHost};
 pub use load::{Misfits, ios_text};
 pub use measured::{CapturePatterns, MeasuredStudy};
 pub use misfit::Misfit;

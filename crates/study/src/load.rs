@@ -2,8 +2,8 @@
 
 use crate::cases::{self, Series, StudyFile, SweepAxis, WrittenCase, WrittenSeries};
 use crate::check::{
-    Checker, Drawable, GatewaySpec, MAX_RUNS, MeasuredSpec, PlanSpec, StudySpec, Sweep, curves,
-    differ_in_more_than_case, figures, timeline,
+    Checker, Drawable, GatewaySpec, LabSpec, MAX_RUNS, MeasuredSpec, PlanSpec, StudySpec, Sweep,
+    curves, differ_in_more_than_case, figures, timeline,
 };
 use crate::diagnostics::Diagnostics;
 use crate::expand::expand_sources;
@@ -14,6 +14,7 @@ use crate::file::{
 use crate::from_ios::{INSTEAD_OF_STATISTICS, STATISTICS, is_ios, is_statistics};
 use crate::gateway::GatewayConfig;
 use crate::kind::FileKind;
+use crate::lab::Lab;
 use crate::measured::MeasuredStudy;
 use crate::misfit::Misfit;
 use crate::plan::{self, Plan};
@@ -412,6 +413,11 @@ impl<'a> Reading<'a> {
         Ok(GatewayConfig { warnings, ..config })
     }
 
+    fn lab(self) -> Result<Lab, Diagnostics> {
+        let lab = self.checked(|checker, spec: &LabSpec, _| checker.lab(spec))?;
+        Ok(lab.0)
+    }
+
     /// A measured study, or what a study that can be simulated says of captures; `folder` is that of
     /// the file.
     fn measured(self, folder: &Path, program_version: &str) -> Result<MeasuredStudy, Diagnostics> {
@@ -460,6 +466,8 @@ readable! {
     Study: study;
     /// Read the configuration at `path`.
     GatewayConfig: gateway;
+    /// Read the lab at `path`.
+    Lab: lab;
 }
 
 impl StudyFile {

@@ -201,7 +201,7 @@ impl Checker<'_> {
         }
     }
 
-    fn interface(&mut self, name: &At<String>) -> Option<String> {
+    pub(super) fn interface(&mut self, name: &At<String>) -> Option<String> {
         let text = name.value.as_str();
         let is_possible = !text.is_empty()
             && text.len() <= MAX_INTERFACE_BYTES

@@ -18,6 +18,7 @@ mod gateway;
 mod headers;
 mod impairments;
 mod ios;
+mod lab;
 mod limits;
 mod matching;
 mod measured;
@@ -50,6 +51,7 @@ pub(crate) use curves::curves;
 pub(crate) use drawable::Drawable;
 pub(crate) use figures::{FigureSpec, figures};
 pub(crate) use gateway::GatewaySpec;
+pub(crate) use lab::{ClockCheck, LabSpec};
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
 pub(crate) use policies::class_place;
@@ -643,4 +645,5 @@ fn settings() -> impl Iterator<Item = &'static str> {
     keys::<StudySpec>()
         .chain(gateway)
         .chain(keys::<MeasuredSpec>())
+        .chain(keys::<LabSpec>())
 }

@@ -1,8 +1,10 @@
 //! Values that are one word of a list.
 
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant, scalars};
+use crate::check::ClockCheck;
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
+use crate::lab::ConfigurationLanguage;
 use crate::params::{
     AdaptationRule, CongestionControl, DutModel, QosSchedParams, QosSchedThreads, SwitchParams,
     TcpProfile,
@@ -157,6 +159,10 @@ words! {
     }
     GatewayPacketIo as "PacketIo", "a way to receive and send frames" {
         auto: Self::Auto, af_xdp: Self::AfXdp, af_packet: Self::AfPacket,
+    }
+    ClockCheck as "ClockCheck", "a way to measure the offset of clocks" { two_way = "two-way": Self::TwoWay }
+    ConfigurationLanguage as "ConfigurationLanguage", "a language of configurations" {
+        ios: Self::Ios, p4_tins = "p4-tins": Self::P4Tins, ovs: Self::Ovs, dpdk: Self::Dpdk, tc: Self::Tc,
     }
     DelayDistribution as "DelayDistribution", "a distribution of delay" {
         uniform: Self::Uniform, normal: Self::Normal,

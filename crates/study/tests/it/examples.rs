@@ -9,7 +9,7 @@
 use crate::support::markdown::{Block, blocks};
 use crate::support::outside;
 use serde_json::Value;
-use slicewise_study::{Diagnostics, FileKind, GatewayConfig, MeasuredStudy, Plan, StudyFile};
+use slicewise_study::{Diagnostics, FileKind, GatewayConfig, Lab, MeasuredStudy, Plan, StudyFile};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -47,6 +47,7 @@ fn wrong_with(path: &Path, kind: FileKind) -> Vec<String> {
         FileKind::Plan => Plan::load(path).map(drop),
         FileKind::Measured => MeasuredStudy::load(path, "test").map(drop),
         FileKind::Gateway => GatewayConfig::load(path).map(drop),
+        FileKind::Lab => Lab::load(path).map(drop),
     };
     wrong.extend(checked.map_err(message).err());
     wrong
@@ -92,6 +93,7 @@ fn wrong_with_block(block: &Block, folder: &TempDir) -> Vec<String> {
         "plan" => (FileKind::Plan, String::new()),
         "measured" => (FileKind::Measured, String::new()),
         "gateway" => (FileKind::Gateway, String::new()),
+        "lab" => (FileKind::Lab, String::new()),
         "extends" => (FileKind::Study, format!("extends: {name}\n")),
         "unchecked" if block.comment.is_some() => return Vec::new(),
         "unchecked" => return vec!["the reason is missing".to_owned()],

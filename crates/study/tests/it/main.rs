@@ -17,6 +17,7 @@ mod hostile;
 mod hosts;
 mod inputs;
 mod ios;
+mod labs;
 mod left_out;
 mod limits;
 mod load;

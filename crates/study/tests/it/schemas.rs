@@ -2,16 +2,19 @@
 
 use crate::support::{self, outside::violations};
 use serde_json::Value;
-use slicewise_study::{FileKind, GatewayConfig, MeasuredStudy, MemoryFiles, Plan, json_schema};
+use slicewise_study::{
+    FileKind, GatewayConfig, Lab, MeasuredStudy, MemoryFiles, Plan, json_schema,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Each kind of file with the schema that ships.
-const SCHEMAS: [(FileKind, &str); 4] = [
+const SCHEMAS: [(FileKind, &str); 5] = [
     (FileKind::Study, "slicewise-study.schema.json"),
     (FileKind::Plan, "slicewise-plan.schema.json"),
     (FileKind::Measured, "slicewise-measured.schema.json"),
     (FileKind::Gateway, "slicewise-gateway.schema.json"),
+    (FileKind::Lab, "slicewise-lab.schema.json"),
 ];
 
 const PLAN: &str = "\
@@ -40,6 +43,14 @@ link: 35 Mbit/s
 policy: {classes: [{name: voice, match: {vlan: 10}, priority: {}}]}
 ";
 
+const LAB: &str = "\
+sender: {ssh: user@host-a, interface: eth1, address: 10.0.1.2}
+receiver: {ssh: host-b, interface: eth1, address: 10.0.2.2, program: sudo slicewise}
+device: {ssh: root@host-c, apply: sh -e, export: tc, interface: eth2}
+clocks: {check: two-way, limit: 1 ms}
+ssh_config: lab.ssh
+";
+
 /// Whether this program reads a text.
 fn is_read(kind: FileKind, text: &str) -> bool {
     let files = MemoryFiles::new();
@@ -48,6 +59,7 @@ fn is_read(kind: FileKind, text: &str) -> bool {
         FileKind::Plan => Plan::parse(text, "plan.yaml", &files).is_ok(),
         FileKind::Measured => MeasuredStudy::parse(text, "runs.yaml", &files, "test").is_ok(),
         FileKind::Gateway => GatewayConfig::parse(text, "gateway.yaml", &files).is_ok(),
+        FileKind::Lab => Lab::parse(text, "lab.yaml", &files).is_ok(),
     }
 }
 
@@ -93,7 +105,7 @@ fn the_schemas_know_no_more_keys_than_they_name_and_describe() {
 
 #[test]
 fn the_schemas_refuse_what_a_check_refuses() {
-    let refused: [(_, _, &[(&str, &str)]); 4] = [
+    let refused: [(_, _, &[(&str, &str)]); 5] = [
         (
             FileKind::Study,
             support::STUDY,
@@ -142,6 +154,18 @@ fn the_schemas_refuse_what_a_check_refuses() {
             &[
                 ("interfaces: [left, right]\n", ""),
                 ("priority: {}", "priority: {rates: 1 Mbit/s}"),
+            ],
+        ),
+        (
+            FileKind::Lab,
+            LAB,
+            &[
+                ("address: 10.0.1.2", "addresses: 10.0.1.2"),
+                ("ssh: host-b, ", ""),
+                ("export: tc", "export: vyos"),
+                ("check: two-way", "check: ntp"),
+                ("limit: 1 ms", "limit: 1"),
+                ("ssh_config", "ssh_configuration"),
             ],
         ),
     ];
