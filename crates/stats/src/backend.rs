@@ -5,7 +5,7 @@
 pub enum BackendKind {
     /// Under virtual time, with the device of the study as a model.
     Simulated,
-    /// With real packets through a device on this machine, not that of the study.
+    /// With real packets through a device on this machine or in a lab, not the model of the study.
     Testbed,
     /// Elsewhere; known from captures.
     Captured,
@@ -50,6 +50,13 @@ pub const DPDK: BackendInfo = BackendInfo {
     kind: BackendKind::Testbed,
 };
 
+/// Device of the user, between hosts of a lab.
+pub const LAB: BackendInfo = BackendInfo {
+    id: "lab",
+    name: "lab",
+    kind: BackendKind::Testbed,
+};
+
 /// Runs executed elsewhere and captured.
 pub const CAPTURES: BackendInfo = BackendInfo {
     id: "captures",
@@ -58,7 +65,7 @@ pub const CAPTURES: BackendInfo = BackendInfo {
 };
 
 /// All of them, from the model to the one farthest from it: the order in which reports show them.
-pub const BACK_ENDS: [BackendInfo; 5] = [SIMULATOR, GATEWAY, TC, DPDK, CAPTURES];
+pub const BACK_ENDS: [BackendInfo; 6] = [SIMULATOR, GATEWAY, TC, DPDK, LAB, CAPTURES];
 
 /// The back end that results call `id`; `None` for one that this version does not know.
 #[must_use]
@@ -87,7 +94,7 @@ mod tests {
     #[test]
     fn a_back_end_that_is_not_known_keeps_its_id_and_comes_last() {
         assert_eq!((name("tc"), order("tc")), ("Linux tc", 2));
-        assert_eq!((name("p4"), order("p4")), ("p4", 5));
+        assert_eq!((name("p4"), order("p4")), ("p4", 6));
         assert_eq!(named("p4"), None);
     }
 

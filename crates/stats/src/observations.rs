@@ -23,6 +23,7 @@ use crate::record::{
     DelayFigures, IatFigures, OTHER_INPUTS, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord,
 };
 use crate::tail;
+use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 use slicewise_units::Duration;
 use std::collections::BTreeMap;
@@ -174,9 +175,7 @@ impl Observations {
                 .capture
                 .as_ref()
                 .is_some_and(|capture| capture.clock.leaves_no_delays()),
-            idle_delay_p99_ns: (record.testbed.as_ref())
-                .filter(|live| live.baseline.samples > 0)
-                .map(|live| live.baseline.p99_ns),
+            idle_delay_p99_ns: (record.testbed.as_ref()).and_then(TestbedRecord::noise_ns),
         };
         let cell = self.cells.entry((policy, scenario)).or_default();
         if cell.contains_key(&key.repetition) {

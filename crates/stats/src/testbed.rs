@@ -33,6 +33,9 @@ pub struct TestbedRecord {
     pub least_offered_ratio: f64,
     /// Our own senders; for other senders only the longest pause is known.
     pub senders: Vec<SenderRecord>,
+    /// In a lab: offset of the receiver's clock from the sender's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<ClockOffset>,
     /// Punctuality as reported by the device, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departures: Option<DepartureRecord>,
@@ -42,6 +45,48 @@ pub struct TestbedRecord {
 
 const fn all() -> f64 {
     1.0
+}
+
+impl TestbedRecord {
+    /// Differences of delay that are not of the device, ns: the 99th percentile of the idle baseline. In a lab, whose
+    /// links delay packets, too: its distance to the median, and the error of the clocks.
+    #[must_use]
+    pub fn noise_ns(&self) -> Option<u64> {
+        let idle = &self.baseline;
+        (idle.samples > 0).then(|| match &self.clocks {
+            None => idle.p99_ns,
+            Some(clocks) => {
+                (idle.p99_ns.saturating_sub(idle.p50_ns)).saturating_add(clocks.bound_ns)
+            }
+        })
+    }
+}
+
+/// How far the receiver's clock is ahead of the sender's. Where it was measured, delays are corrected by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClockOffset {
+    /// It was measured before and after the run; otherwise the user says how well the clocks are synchronised.
+    pub is_measured: bool,
+    /// Offset before the run, ns.
+    pub offset_ns: i64,
+    /// Change of it during the run, ns.
+    pub change_ns: i64,
+    /// Largest error, ns.
+    pub bound_ns: u64,
+}
+
+impl ClockOffset {
+    /// Clocks that the user says are synchronised this well.
+    #[must_use]
+    pub const fn stated(within_ns: u64) -> Self {
+        Self {
+            is_measured: false,
+            offset_ns: 0,
+            change_ns: 0,
+            bound_ns: within_ns,
+        }
+    }
 }
 
 /// One-way delay through an idle device, of a few packets far apart.
@@ -106,7 +151,23 @@ impl DepartureRecord {
 
 #[cfg(test)]
 mod tests {
-    use super::DepartureRecord;
+    use super::{ClockOffset, DepartureRecord, IdleBaseline, TestbedRecord};
+
+    #[test]
+    fn the_noise_of_a_lab_is_the_spread_of_idle_delays_and_the_error_of_clocks() {
+        let mut record = TestbedRecord::default();
+        assert_eq!(record.noise_ns(), None, "no probe arrived");
+        record.baseline = IdleBaseline {
+            sent_frames: 9,
+            samples: 9,
+            p50_ns: 20_000_000,
+            p99_ns: 20_300_000,
+            max_ns: 21_000_000,
+        };
+        assert_eq!(record.noise_ns(), Some(20_300_000));
+        record.clocks = Some(ClockOffset::stated(50_000));
+        assert_eq!(record.noise_ns(), Some(350_000));
+    }
 
     #[test]
     fn the_share_of_late_departures_is_of_those_that_left() {

@@ -213,6 +213,7 @@ mod tests {
             longest_pause_ns: most.pause_ns,
             least_offered_ratio: most.offered_ratio,
             senders: vec![sender("critical"), sender("on-off")],
+            clocks: None,
             departures: Some(DepartureRecord {
                 frames: 1_000,
                 late_frames: 5,

@@ -168,6 +168,7 @@ impl Attempt<'_> {
                 longest_pause_ns: offered.longest_pause_ns,
                 least_offered_ratio: offered.least_ratio,
                 senders: executed.senders,
+                clocks: None,
                 departures: executed.facts.departures,
                 versions: Vec::new(),
             },

@@ -48,6 +48,8 @@ columns! {
         fields live: f64 { steal_ratio idle_ratio }
         longest_pause_ns: u64 = live.longest_pause_ns,
         least_offered_ratio: f64 = live.least_offered_ratio,
+        clock_offset_ns: Option<f64> = live.clocks.map(|c| c.offset_ns as f64),
+        clock_bound_ns: Option<u64> = live.clocks.map(|c| c.bound_ns),
         departed_frames: Option<u64> = live.departures.map(|d| d.frames),
         late_departed_frames: Option<u64> = live.departures.map(|d| d.late_frames),
         late_ns: Option<u64> = live.departures.map(|d| d.late_ns),

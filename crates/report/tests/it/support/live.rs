@@ -79,6 +79,7 @@ fn live_record(
         steal_ratio: 0.001,
         idle_ratio: 0.6,
         longest_pause_ns: 2_100_000,
+        clocks: None,
         least_offered_ratio: 0.9999,
         senders: vec![SenderRecord {
             source: "critical".to_owned(),
