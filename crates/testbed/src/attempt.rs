@@ -10,11 +10,12 @@
 
 use crate::acceptance::{Thresholds, stolen};
 use crate::applications::{Applications, Observed};
-use crate::baseline::Baseline;
+use crate::baseline::{self, Baseline};
 use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, INTERFACE};
 use crate::iperf3::Iperf3;
+use crate::lab;
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
 use crate::offered::Offered;
@@ -30,7 +31,7 @@ use slicewise_analysis::{
 use slicewise_live::awake::Awake;
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::{RunKey, RunRecord};
-use slicewise_stats::testbed::{DepartureRecord, SenderRecord, TestbedRecord};
+use slicewise_stats::testbed::{ClockOffset, DepartureRecord, SenderRecord, TestbedRecord};
 use slicewise_study::{Phase, RunSpec, ScenarioParams, SourceParams, Study, StudyPolicy};
 use slicewise_traffic::{Sources, Timeline};
 use slicewise_units::{Duration as Span, Instant};
@@ -64,7 +65,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) scenario: &'a ScenarioParams,
     pub(crate) key: &'a RunKey,
     pub(crate) device: &'a DeviceKind,
-    pub(crate) lease: &'a Lease,
+    /// Lease of this machine, if the run is carried out on it.
+    pub(crate) lease: Option<&'a Lease>,
     pub(crate) sources: &'a Sources,
     pub(crate) workspace: &'a Workspace,
     /// Steal at which the attempt is abandoned; `None` if noise is tolerated.
@@ -83,17 +85,20 @@ pub(crate) struct Attempted {
 }
 
 /// Result of the traffic phase, before analysis.
-struct Executed {
-    zero: TimeZero,
-    baseline: Baseline,
-    captures: [Captured; 2],
-    facts: DeviceFacts,
+pub(crate) struct Executed {
+    pub(crate) zero: TimeZero,
+    pub(crate) baseline: Baseline,
+    pub(crate) captures: [Captured; 2],
+    pub(crate) facts: DeviceFacts,
     /// Effect of the change with which each phase began.
-    changes: Vec<Option<ChangeRecord>>,
-    senders: Vec<SenderRecord>,
-    observed: Observed,
-    steal_ratio: f64,
-    idle_ratio: f64,
+    pub(crate) changes: Vec<Option<ChangeRecord>>,
+    pub(crate) senders: Vec<SenderRecord>,
+    /// Observations of applications, if there can be any.
+    pub(crate) observed: Option<Observed>,
+    pub(crate) steal_ratio: f64,
+    pub(crate) idle_ratio: f64,
+    /// Offset of the receiver's clock, if it is another one than the sender's.
+    pub(crate) clocks: Option<ClockOffset>,
 }
 
 /// Observations while traffic flowed.
@@ -104,7 +109,11 @@ struct Watched {
 
 impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
-        let executed = self.execute().map_err(|error| match error {
+        let executed = match self.device {
+            DeviceKind::Lab(session) => lab::execute(self, session),
+            _ => self.execute(),
+        };
+        let executed = executed.map_err(|error| match error {
             // A full disk causes many different errors.
             AttemptError::Retryable(_) | AttemptError::Failed(_) => {
                 self.workspace.check_room().err().unwrap_or(error)
@@ -140,9 +149,12 @@ impl Attempt<'_> {
         let mut record = analysed(&measured, Some(&mut send_times))
             .map_err(|error| with_gaps(error, missed_frames))?;
         are_whole(&record, &executed.captures)?;
+        if let Some(clocks) = &executed.clocks {
+            agree(&record, clocks)?;
+        }
         let before_load = sent_since(
             executed.baseline.zero.unix_ns,
-            executed.baseline.duration(self.study.measure.bin),
+            baseline::duration(self.study.measure.bin),
             Vec::new(),
         );
         let baseline = executed.baseline.figures(&analysed(&before_load, None)?);
@@ -150,7 +162,9 @@ impl Attempt<'_> {
         for (phase, change) in record.phases.iter_mut().zip(executed.changes) {
             phase.change = change;
         }
-        (executed.observed).report(&mut record, self.study, self.scenario);
+        if let Some(observed) = &executed.observed {
+            observed.report(&mut record, self.study, self.scenario);
+        }
         let sent = Offering::of(self.study, self.run.scenario);
         let offered = Offered::of(&sent, self.study, &record);
         Ok(Attempted {
@@ -168,7 +182,7 @@ impl Attempt<'_> {
                 longest_pause_ns: offered.longest_pause_ns,
                 least_offered_ratio: offered.least_ratio,
                 senders: executed.senders,
-                clocks: None,
+                clocks: executed.clocks,
                 departures: executed.facts.departures,
                 versions: Vec::new(),
             },
@@ -178,14 +192,27 @@ impl Attempt<'_> {
     /// Build everything, send, and tear it down.
     fn execute(&self) -> Result<Executed, AttemptError> {
         let mtu = self.study.link.mtu_bytes;
-        let hosts = Hosts::new(self.lease, self.scenario, mtu)?;
+        let lease = self.lease.ok_or_else(|| {
+            AttemptError::Failed("this machine is not reserved as a testbed".to_owned())
+        })?;
+        let hosts = Hosts::new(lease, self.scenario, mtu)?;
         let interrupted = self.is_interrupted;
         let place = (&hosts, self.workspace.temporary());
         let mut device = (self.device).start(place, self.study, self.policy, interrupted)?;
         let [sent, received] = CAPTURE_NAMES.map(|name| self.workspace.captures().join(name));
         let mut captures = [
-            Capturing::start(hosts.generator(), Way::Out, &sent, interrupted)?,
-            Capturing::start(hosts.sink(), Way::In, &received, interrupted)?,
+            Capturing::start(
+                (Some(hosts.generator()), INTERFACE),
+                (Way::Out, ""),
+                &sent,
+                interrupted,
+            )?,
+            Capturing::start(
+                (Some(hosts.sink()), INTERFACE),
+                (Way::In, ""),
+                &received,
+                interrupted,
+            )?,
         ];
         let awake = Awake::keep();
         let began = ProcessorTime::now();
@@ -253,10 +280,27 @@ impl Attempt<'_> {
             facts,
             changes,
             senders,
-            observed,
+            observed: Some(observed),
             steal_ratio,
             idle_ratio,
+            clocks: None,
         })
+    }
+
+    /// Flows of the sources for our own sender.
+    fn flows(&self, own: &[Vec<SourceParams>]) -> Result<Vec<SendingFlow>, AttemptError> {
+        let flows = own.iter().filter_map(|sent| {
+            let seed = self.run.source_seed(&sent.first()?.name);
+            sending_flow(self.study, self.sources, sent, seed).transpose()
+        });
+        flows.collect()
+    }
+
+    /// All sources as flows for our own sender.
+    pub(crate) fn all_flows(&self) -> Result<Vec<SendingFlow>, AttemptError> {
+        let Offering { constant, mut own } = Offering::of(self.study, self.run.scenario);
+        own.extend(constant.into_iter().map(|source| vec![source]));
+        self.flows(&own)
     }
 
     /// A ready sender for sources iperf3 cannot send, and the ports it sends to.
@@ -265,11 +309,7 @@ impl Attempt<'_> {
         hosts: &Hosts,
         own: &[Vec<SourceParams>],
     ) -> Result<(UdpSink, Sender), AttemptError> {
-        let flows = own.iter().filter_map(|sent| {
-            let seed = self.run.source_seed(&sent.first()?.name);
-            sending_flow(self.study, self.sources, sent, seed).transpose()
-        });
-        let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
+        let flows = self.flows(own)?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
         let udp_sink = UdpSink::bind(Some(hosts.sink()), &remotes)
             .map_err(AttemptError::failed("the sink"))?;
@@ -481,6 +521,24 @@ fn are_whole(record: &RunRecord, captures: &[Captured; 2]) -> Result<(), Attempt
         }
     }
     Ok(())
+}
+
+/// Check that no packet arrived before it was sent, by clocks that differ by less than the shortest delay.
+fn agree(record: &RunRecord, clocks: &ClockOffset) -> Result<(), AttemptError> {
+    let mut captures = record.capture.iter();
+    if !captures.any(|capture| capture.clock.leaves_no_delays()) {
+        return Ok(());
+    }
+    let known = if clocks.is_measured {
+        "measured"
+    } else {
+        "stated"
+    };
+    Err(AttemptError::Retryable(format!(
+        "packets arrived before they were sent: the clocks of sender and receiver differ by more than the {} µs {known} and \
+         the shortest delay together, or one was set during the run",
+        clocks.bound_ns / 1_000
+    )))
 }
 
 /// Captures with gaps look like many things, which would be said of them instead.

@@ -33,10 +33,11 @@ pub type Notice = Box<dyn Fn(&str) + Send + Sync>;
 /// Receives an accepted run, and sources that send the same packets.
 pub type Replay = Box<dyn Fn(&RunSpec, Sources) + Send + Sync>;
 
-/// Executes runs one after the other on this machine.
+/// Executes runs one after the other, on this machine or in a lab.
 pub struct Testbed {
     device: DeviceKind,
-    lease: Lease,
+    /// Lease of this machine; `None` for a lab.
+    lease: Option<Lease>,
     thresholds: Thresholds,
     /// True if runs on a noisy machine are accepted.
     tolerates_noise: bool,
@@ -50,26 +51,29 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// A testbed on this machine; runs end soon once `interrupt` is set. `notice` receives messages
+    /// A testbed on this machine, for which it has a lease, or a lab; runs end soon once `interrupt` is set. `notice` receives messages
     /// about rejected attempts.
     #[must_use]
     pub fn new(
         device: DeviceKind,
-        lease: Lease,
+        lease: impl Into<Option<Lease>>,
         interrupt: Arc<AtomicBool>,
         notice: Notice,
     ) -> Self {
         Self {
-            device,
-            lease,
-            thresholds: Thresholds::default(),
+            thresholds: device.thresholds(),
             tolerates_noise: false,
             captures: None,
             interrupt,
             sources: Sources::new(),
-            versions: machine::versions(),
+            versions: match &device {
+                DeviceKind::Lab(session) => session.versions(),
+                _ => machine::versions(),
+            },
             notice,
             replay: None,
+            device,
+            lease: lease.into(),
         }
     }
 
@@ -110,7 +114,8 @@ impl Testbed {
         key: &RunKey,
     ) -> Result<(Attempted, Workspace), Trouble> {
         let kept = self.captures.as_deref().map(|root| (root, key));
-        let workspace = Workspace::new(&self.lease, kept).map_err(|error| failed(&error))?;
+        let workspace =
+            Workspace::new(self.lease.as_ref(), kept).map_err(|error| failed(&error))?;
         let unknown = || Trouble::Run(RunError::UnknownRun(*run));
         let policy = study.policies.get(run.policy).ok_or_else(unknown)?;
         let scenario = study.scenarios.get(run.scenario).ok_or_else(unknown)?;
@@ -123,7 +128,7 @@ impl Testbed {
             scenario,
             key,
             device: &self.device,
-            lease: &self.lease,
+            lease: self.lease.as_ref(),
             sources: &self.sources,
             workspace: &workspace,
             most: (!self.tolerates_noise).then_some(&self.thresholds),

@@ -45,11 +45,7 @@ impl Baseline {
         sources: &Sources,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
-        let probes = probes(study, scenario);
-        let flows = probes.iter().filter_map(|probe| {
-            sending_flow(study, sources, std::slice::from_ref(probe), 0).transpose()
-        });
-        let flows: Vec<SendingFlow> = flows.collect::<Result<_, _>>()?;
+        let flows = flows(study, scenario, sources)?;
         let remotes: Vec<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
         let _udp_sink = UdpSink::bind(Some(hosts.sink()), &remotes)
             .map_err(AttemptError::failed("the sink"))?;
@@ -59,9 +55,7 @@ impl Baseline {
         sender.start_at(zero);
         let baseline = Self { zero };
         // Until the end of the last bin analysed: the load must not start before.
-        let end = zero
-            .monotonic
-            .saturating_add(baseline.duration(study.measure.bin));
+        let end = zero.monotonic.saturating_add(duration(study.measure.bin));
         while time::now() < end {
             if is_interrupted() {
                 return Err(AttemptError::Interrupted);
@@ -73,11 +67,6 @@ impl Baseline {
             .map_err(|error| AttemptError::Retryable(error.to_string()))?;
         thread::sleep(REST);
         Ok(baseline)
-    }
-
-    /// Its duration, in whole bins.
-    pub(crate) fn duration(self, bin: Span) -> Span {
-        Span::from_nanos(LASTS.nanos().next_multiple_of(bin.nanos().max(1)))
     }
 
     /// Its figures from the captures: those of the slice with the largest median.
@@ -96,6 +85,24 @@ impl Baseline {
             max_ns: delay.max_ns,
         })
     }
+}
+
+/// Duration of a measurement, in whole bins.
+pub(crate) fn duration(bin: Span) -> Span {
+    Span::from_nanos(LASTS.nanos().next_multiple_of(bin.nanos().max(1)))
+}
+
+/// The probes as flows.
+pub(crate) fn flows(
+    study: &Study,
+    scenario: &ScenarioParams,
+    sources: &Sources,
+) -> Result<Vec<SendingFlow>, AttemptError> {
+    let probes = probes(study, scenario);
+    let flows = probes.iter().filter_map(|probe| {
+        sending_flow(study, sources, std::slice::from_ref(probe), 0).transpose()
+    });
+    flows.collect()
 }
 
 /// One source per slice, like its first UDP source including ports, so that it gets the same class, but

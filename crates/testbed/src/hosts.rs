@@ -144,17 +144,20 @@ impl Hosts {
 
     /// Frames that the sink's interface has received.
     pub(crate) fn arrived(&self) -> Result<u64, AttemptError> {
-        let text = within(self.sink(), || {
-            fs::read_to_string("/proc/thread-self/net/dev")
-        })
-        .map_err(AttemptError::Failed)?;
-        let line = text.lines().find_map(|line| {
-            let (name, counters) = line.split_once(':')?;
-            (name.trim() == INTERFACE).then_some(counters)
-        });
-        line.and_then(|counters| counters.split_whitespace().nth(1)?.parse().ok())
-            .ok_or_else(|| AttemptError::Failed(format!("no counters of {INTERFACE} in the sink")))
+        within(self.sink(), || Ok(frames_received(INTERFACE))).map_err(AttemptError::Failed)?
     }
+}
+
+/// Frames that an interface in the network namespace of this thread has received.
+pub(crate) fn frames_received(interface: &str) -> Result<u64, AttemptError> {
+    let path = "/proc/thread-self/net/dev";
+    let text = fs::read_to_string(path).map_err(AttemptError::failed(path))?;
+    let line = text.lines().find_map(|line| {
+        let (name, counters) = line.split_once(':')?;
+        (name.trim() == interface).then_some(counters)
+    });
+    line.and_then(|counters| counters.split_whitespace().nth(1)?.parse().ok())
+        .ok_or_else(|| AttemptError::Failed(format!("no counters of {interface} in {path}")))
 }
 
 impl Drop for Hosts {

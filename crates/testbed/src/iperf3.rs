@@ -104,7 +104,11 @@ impl Iperf3 {
         );
         let mut command = program(temporary);
         command.args(["-s", "-1", "--forceflush", "-B", &address, "-p", &port]);
-        let mut server = Process::start(format!("iperf3 server of {name}"), command, hosts.sink())?;
+        let mut server = Process::start(
+            format!("iperf3 server of {name}"),
+            command,
+            Some(hosts.sink()),
+        )?;
         server.wait_for("listening", PATIENCE, is_interrupted)?;
         Ok(Self {
             server,
@@ -128,7 +132,7 @@ impl Iperf3 {
         self.client = Some(Process::start(
             self.name.as_str(),
             command,
-            hosts.generator(),
+            Some(hosts.generator()),
         )?);
         Ok(())
     }

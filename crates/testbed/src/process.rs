@@ -1,11 +1,11 @@
-//! A background program in a network namespace.
+//! A background program in a network namespace, or in that of this process.
 
 use crate::error::AttemptError;
 use slicewise_live::sys::namespace;
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -27,11 +27,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Start `command` in `namespace`; messages call it `name`.
+    /// Start `command` in `namespace`, without a name in that of this process; messages call it `name`.
     pub(crate) fn start(
         name: impl Into<String>,
         mut command: Command,
-        namespace: &str,
+        namespace: Option<&str>,
     ) -> Result<Self, AttemptError> {
         command.stdin(Stdio::null());
         Self::spawn(name, command, namespace)
@@ -41,16 +41,65 @@ impl Process {
     pub(crate) fn start_with_input(
         name: impl Into<String>,
         mut command: Command,
-        namespace: &str,
+        namespace: Option<&str>,
     ) -> Result<Self, AttemptError> {
         command.stdin(Stdio::piped());
         Self::spawn(name, command, namespace)
     }
 
-    fn spawn(
+    /// Start `command` here with this standard input.
+    pub(crate) fn start_reading(
         name: impl Into<String>,
         mut command: Command,
-        namespace: &str,
+        input: Stdio,
+    ) -> Result<Self, AttemptError> {
+        command.stdin(input);
+        Self::spawn(name, command, None)
+    }
+
+    /// Start `command` here, and return what is exchanged with it besides: its standard input and output. Only its
+    /// standard error is kept as lines.
+    pub(crate) fn start_dialogue(
+        name: impl Into<String>,
+        mut command: Command,
+    ) -> Result<(Self, ChildStdin, ChildStdout), AttemptError> {
+        command.stdin(Stdio::piped());
+        let mut process = Self::spawned(name, command, None)?;
+        process.keep_stderr();
+        let ends = process.input.take().zip(process.child.stdout.take());
+        let (input, output) = ends.ok_or_else(|| {
+            AttemptError::Failed(format!(
+                "{}: it has no standard input or output",
+                process.name
+            ))
+        })?;
+        Ok((process, input, output))
+    }
+
+    fn spawn(
+        name: impl Into<String>,
+        command: Command,
+        namespace: Option<&str>,
+    ) -> Result<Self, AttemptError> {
+        let mut process = Self::spawned(name, command, namespace)?;
+        let stdout = process.child.stdout.take();
+        let reader = stdout.map(|from| keep_lines(from, &process.lines));
+        process.readers.extend(reader);
+        process.keep_stderr();
+        Ok(process)
+    }
+
+    fn keep_stderr(&mut self) {
+        let stderr = self.child.stderr.take();
+        let reader = stderr.map(|from| keep_lines(from, &self.lines));
+        self.readers.extend(reader);
+    }
+
+    /// Started, and nothing reads its output yet.
+    fn spawned(
+        name: impl Into<String>,
+        mut command: Command,
+        namespace: Option<&str>,
     ) -> Result<Self, AttemptError> {
         let name = name.into();
         let program = command.get_program().to_string_lossy().into_owned();
@@ -59,16 +108,12 @@ impl Process {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         namespace::enter_before_exec(&mut command, namespace).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let lines = Arc::new(Mutex::new(VecDeque::new()));
-        let stdout = child.stdout.take().map(|from| keep_lines(from, &lines));
-        let stderr = child.stderr.take().map(|from| keep_lines(from, &lines));
-        let readers = stdout.into_iter().chain(stderr).collect();
         Ok(Self {
             name,
             input: child.stdin.take(),
             child,
-            lines,
-            readers,
+            lines: Arc::default(),
+            readers: Vec::new(),
         })
     }
 
@@ -136,6 +181,19 @@ impl Process {
         self.child.try_wait().ok().flatten()?.code()
     }
 
+    /// Wait until it has ended by itself; an error unless it succeeded.
+    pub(crate) fn finish(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<(), AttemptError> {
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(self.ended(status)),
+                Ok(None) if is_interrupted() => return Err(AttemptError::Interrupted),
+                Ok(None) => thread::sleep(POLL),
+                Err(error) => return Err(AttemptError::Failed(format!("{}: {error}", self.name))),
+            }
+        }
+    }
+
     /// Wait until it is idle.
     pub(crate) fn wait_until_asleep(
         &mut self,
@@ -180,7 +238,8 @@ impl Process {
         ))
     }
 
-    fn last_words(&self) -> String {
+    /// Returns its last lines of output, behind a colon; empty if there are none.
+    pub(crate) fn last_words(&self) -> String {
         let lines = self.lines();
         let last: Vec<&str> = lines.iter().rev().take(3).map(String::as_str).collect();
         if last.is_empty() {

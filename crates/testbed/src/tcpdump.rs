@@ -2,7 +2,6 @@
 
 use crate::command::Tool;
 use crate::error::AttemptError;
-use crate::hosts::INTERFACE;
 use crate::process::Process;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,10 +30,11 @@ pub(crate) struct Capturing {
 }
 
 impl Capturing {
-    /// Start capturing; it is active when this returns.
+    /// Start capturing on an interface in a network namespace, or in that of this process, what passes a filter; it is
+    /// active when this returns.
     pub(crate) fn start(
-        namespace: &str,
-        way: Way,
+        (namespace, interface): (Option<&str>, &str),
+        (way, filter): (Way, &str),
         file: &Path,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Self, AttemptError> {
@@ -44,11 +44,14 @@ impl Capturing {
         };
         let mut command = Command::new(Tool::Tcpdump.name());
         command
-            .args(["-n", "-p", "-i", INTERFACE, "-Q", direction])
+            .args(["-n", "-p", "-i", interface, "-Q", direction])
             .args(["-s", &SNAP_BYTES.to_string(), "-B", &BUFFER_KIB.to_string()])
             .args(["--immediate-mode", "--time-stamp-precision=nano"])
             .args(["-Z", "root", "-w"])
             .arg(file);
+        if !filter.is_empty() {
+            command.arg(filter);
+        }
         let name = format!("tcpdump at the {end} end");
         let mut process = Process::start(name, command, namespace)?;
         process.wait_for("listening on", PATIENCE, is_interrupted)?;

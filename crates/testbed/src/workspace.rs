@@ -36,8 +36,11 @@ impl Workspace {
     /// Make it. Captures of a run that is to be kept come into its folder below a root, once they are taken.
     ///
     /// Its folders are this user's alone, for others may be allowed to write beside them; they are new, and on
-    /// the list, for the next testbed.
-    pub(crate) fn new(lease: &Lease, kept: Option<(&Path, &RunKey)>) -> Result<Self, AttemptError> {
+    /// the list, for the next testbed; without a lease, as in a lab, they are on no list.
+    pub(crate) fn new(
+        lease: Option<&Lease>,
+        kept: Option<(&Path, &RunKey)>,
+    ) -> Result<Self, AttemptError> {
         let process = std::process::id();
         let temporary = std::env::temp_dir().join(format!("{PREFIX}{process}-files"));
         // The next testbed may be started elsewhere.
@@ -54,7 +57,8 @@ impl Workspace {
                 return Err(failed(folder)(io::ErrorKind::AlreadyExists.into()));
             }
         }
-        lease.owns_folders(&folders).map_err(AttemptError::failed(
+        let list = |folders: &[&Path]| lease.map_or(Ok(()), |lease| lease.owns_folders(folders));
+        list(&folders).map_err(AttemptError::failed(
             "the list of folders to be deleted cannot be written",
         ))?;
         for (made, folder) in folders.iter().enumerate() {
@@ -63,7 +67,7 @@ impl Workspace {
                     let _ = fs::remove_dir(folder);
                 }
                 // Whoever made it meanwhile keeps it.
-                let _ = lease.owns_folders(&[]);
+                let _ = list(&[]);
                 return Err(failed(folder)(error));
             }
         }

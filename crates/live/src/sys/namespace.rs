@@ -46,17 +46,17 @@ pub fn open_in<T: Send>(
     }
 }
 
-/// Have a command run in a network namespace made by `ip netns add`, and end with its starter: it is killed when
+/// Have a command run in a network namespace made by `ip netns add`, or, without a name, here, and end with its starter: it is killed when
 /// the thread that starts it ends, for any reason. It has its own process group, so that Ctrl-C in the terminal
 /// reaches the process that started it, and not the command.
 ///
 /// # Errors
 /// Where there is no such namespace. Without `CAP_SYS_ADMIN` it is starting the command that fails.
-pub fn enter_before_exec(command: &mut Command, namespace: &str) -> io::Result<()> {
-    let there = open(namespace)?;
+pub fn enter_before_exec(command: &mut Command, namespace: Option<&str>) -> io::Result<()> {
+    let there = namespace.map(open).transpose()?;
     let parent = std::process::id();
     let prepare = move || {
-        enter(&there)?;
+        there.as_ref().map_or(Ok(()), enter)?;
         // SAFETY: takes no pointers.
         checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
         // SAFETY: takes nothing and cannot fail.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 fn command(namespace: &Namespace, words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
-    enter_before_exec(&mut command, namespace.name()).unwrap();
+    enter_before_exec(&mut command, Some(namespace.name())).unwrap();
     command
 }
 
@@ -53,6 +53,6 @@ fn a_command_is_killed_when_the_thread_that_started_it_ends() {
 #[test]
 fn refuses_a_namespace_that_is_not_there() {
     let mut command = Command::new("true");
-    let refused = enter_before_exec(&mut command, "nobody-has-made-this").unwrap_err();
+    let refused = enter_before_exec(&mut command, Some("nobody-has-made-this")).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::NotFound);
 }

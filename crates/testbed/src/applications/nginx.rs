@@ -42,7 +42,7 @@ pub(super) fn start(
     command.args(["-e", "stderr"]);
     // Otherwise it waits for other programs, repeatedly for some milliseconds.
     scheduling::be_prompt_before_exec(&mut command);
-    let mut process = Process::start(format!("nginx of {name}"), command, namespace)?;
+    let mut process = Process::start(format!("nginx of {name}"), command, Some(namespace))?;
     let began = Instant::now();
     while within(namespace, || TcpStream::connect_timeout(&address, PATIENCE)).is_err() {
         process.check()?;

@@ -52,7 +52,7 @@ impl GatewayDevice {
         command
             .args(["--interfaces", LEFT, RIGHT])
             .args(["--metrics-port", &METRICS_PORT.to_string()]);
-        let mut process = Process::start("the gateway", command, hosts.device())?;
+        let mut process = Process::start("the gateway", command, Some(hosts.device()))?;
         process.wait_for("event=started", PATIENCE, is_interrupted)?;
         Ok(Self {
             process,

@@ -10,23 +10,26 @@ pub(crate) use dpdk::{LIBRARY_PACKAGE, LibraryProblem, supported_library};
 pub use features::missing_features;
 pub(crate) use features::try_feature;
 
+use crate::acceptance::Thresholds;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
+use crate::lab::{self, LabSession};
 use dpdk::DpdkDevice;
 use gateway::GatewayDevice;
 use slicewise_formats::tc::Feature;
 use slicewise_model::Rate;
-use slicewise_stats::backend::{BackendInfo, DPDK, GATEWAY, TC};
+use slicewise_stats::backend::{BackendInfo, DPDK, GATEWAY, LAB, TC};
 use slicewise_stats::phase::ChangeRecord;
 use slicewise_stats::record::DropCount;
 use slicewise_stats::testbed::DepartureRecord;
 use slicewise_study::{Pacing, Study, StudyPolicy};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use tc::TcDevice;
 
 /// Which device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum DeviceKind {
     /// The gateway of this program, as a separate process.
     Gateway {
@@ -43,6 +46,8 @@ pub enum DeviceKind {
     Tc,
     /// DPDK's scheduler, in the threads of its sample application.
     Dpdk(DpdkProgram),
+    /// Device of a lab, between hosts that are reached over SSH.
+    Lab(Arc<LabSession>),
 }
 
 impl DeviceKind {
@@ -53,6 +58,7 @@ impl DeviceKind {
             Self::Gateway { .. } => GATEWAY,
             Self::Tc => TC,
             Self::Dpdk(_) => DPDK,
+            Self::Lab(_) => LAB,
         }
     }
 
@@ -60,8 +66,25 @@ impl DeviceKind {
     #[must_use]
     pub const fn features(&self) -> &'static [Feature] {
         match self {
-            Self::Gateway { .. } | Self::Dpdk(_) => &[],
+            Self::Gateway { .. } | Self::Dpdk(_) | Self::Lab(_) => &[],
             Self::Tc => &Feature::ALL,
+        }
+    }
+
+    /// Returns true if a person puts each policy in force.
+    #[must_use]
+    pub fn is_set_by_hand(&self) -> bool {
+        match self {
+            Self::Lab(session) => session.is_set_by_hand(),
+            Self::Gateway { .. } | Self::Tc | Self::Dpdk(_) => false,
+        }
+    }
+
+    /// Limits of an accepted run.
+    pub(crate) fn thresholds(&self) -> Thresholds {
+        match self {
+            Self::Lab(_) => Thresholds::in_lab(),
+            Self::Gateway { .. } | Self::Tc | Self::Dpdk(_) => Thresholds::default(),
         }
     }
 
@@ -72,6 +95,7 @@ impl DeviceKind {
             Self::Gateway { .. } => "Slicewise gateway",
             Self::Tc => "Linux tc",
             Self::Dpdk(_) => "DPDK qos_sched",
+            Self::Lab(_) => "device of a lab",
         };
         format!("{what}, link of {} {}", link.rate, link.accounting.layer)
     }
@@ -90,6 +114,7 @@ impl DeviceKind {
             Self::Gateway { .. } => Pacing::Departures,
             Self::Tc => Pacing::TokenBucket,
             Self::Dpdk(_) => Pacing::Bursts,
+            Self::Lab(session) => return lab::supports(session.lab(), policy, study),
         };
         supports(pacing, policy, study, missing)
     }
@@ -127,6 +152,9 @@ impl DeviceKind {
                 DpdkDevice::start(program, (hosts, folder), (study, policy), is_interrupted)
                     .map(Device::Dpdk)
             }
+            Self::Lab(_) => Err(AttemptError::Unsupported(
+                "the device of a lab between namespaces".to_owned(),
+            )),
         }
     }
 }

@@ -94,7 +94,7 @@ impl DpdkDevice {
             .arg(file)
             .args(settings(study, policy));
         let name = "the program around librte_sched";
-        let mut process = Process::start_with_input(name, command, hosts.device())?;
+        let mut process = Process::start_with_input(name, command, Some(hosts.device()))?;
         let ready = process.wait_until(PATIENCE, is_interrupted, |lines| {
             lines.iter().find_map(|line| match Event::parse(line)? {
                 Event::Ready(ready) => Some(ready),

@@ -1,0 +1,50 @@
+//! The SSH client of the system, with the user's own configuration.
+
+use slicewise_study::Lab;
+use std::process::Command;
+
+/// Options of each connection: nobody is asked for a password, and a host that does not answer is given up soon.
+const OPTIONS: [&str; 5] = [
+    "-T",
+    "-oBatchMode=yes",
+    "-oConnectTimeout=20",
+    "-oServerAliveInterval=2",
+    "-oServerAliveCountMax=3",
+];
+/// Exit code of `ssh` for errors of its own.
+pub(super) const CONNECTION_FAILED: i32 = 255;
+/// Exit code of a shell that does not find a program.
+pub(super) const NOT_FOUND: i32 = 127;
+
+/// The command that has the shell of a host run `line`.
+pub(super) fn command(lab: &Lab, destination: &str, line: &str) -> Command {
+    let mut command = Command::new("ssh");
+    command.args(OPTIONS);
+    if let Some(config) = &lab.ssh_config {
+        command.arg("-F").arg(config);
+    }
+    command.args(["--", destination, line]);
+    command
+}
+
+/// `text` as one word of a POSIX shell.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn a_shell_reads_any_text_as_one_word(text in "[ -~]{0,20}") {
+            let line = format!("printf %s {}", quoted(&text));
+            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+            prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+        }
+    }
+}
