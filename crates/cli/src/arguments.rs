@@ -1,3 +1,4 @@
+pub use crate::backend_name::{BackendName, BackendParser};
 use crate::output::Verbosity;
 use crate::shard::Shard;
 use crate::slice::SliceOptions;
@@ -103,6 +104,9 @@ pub enum Command {
     /// Exit codes: 0 `run --on gateway` can be run; 1 it cannot, or that could not be determined. Missing
     /// features of traffic control alone do not make it 1.
     Doctor(DoctorOptions),
+    /// Carry out orders of a study on another machine (`run --on lab.yaml`), as a host of its lab.
+    #[command(hide = true)]
+    LabHost,
     /// Print a shell's completion script.
     ///
     /// For bash: `slicewise completions bash > ~/.local/share/bash-completion/completions/slicewise`.
@@ -187,9 +191,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000),
           conflicts_with_all = ["json", "fail_on"])]
     pub seeds: Option<u32>,
-    /// Back end that carries out the runs. All but the simulator send real packets through network namespaces of this
-    /// machine, and require root.
-    #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
+    /// Back end that carries out the runs: one of these, or a file that describes a lab (`lab.yaml`). All but the simulator
+    /// send real packets, through network namespaces of this machine, which requires root, or between the hosts of the lab.
+    #[arg(long, value_parser = BackendParser, default_value = "sim", value_name = "BACKEND")]
     pub on: BackendName,
     /// Only the I-th of N parts of the runs, without a report: each machine of N carries out one, and `slicewise collect`
     /// puts them together.
@@ -201,7 +205,7 @@ pub struct RunOptions {
     /// Runs carried out at a time [default: one per processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
-    /// The results folder [default: results/<name of the study>, with `-gateway`, `-tc` or `-dpdk` behind it,
+    /// The results folder [default: results/<name of the study>, with `-gateway`, `-tc`, `-dpdk` or `-lab` behind it,
     /// `-quick` behind that, and `-shard-2-of-4` last, as it was run]. Of a file with cases, the folder that holds a results folder for each,
     /// also where one case is run.
     #[arg(long, value_name = "DIR")]
@@ -229,11 +233,9 @@ pub struct RunOptions {
 impl RunOptions {
     /// Returns the suffix of the study's name in the name of its results folder.
     pub fn suffix(&self) -> String {
-        let on = match self.on {
-            BackendName::Sim => "",
-            BackendName::Gateway => "-gateway",
-            BackendName::Tc => "-tc",
-            BackendName::Dpdk => "-dpdk",
+        let on = match &self.on {
+            BackendName::Sim => String::new(),
+            other => format!("-{}", other.id()),
         };
         let quick = if self.quick { "-quick" } else { "" };
         format!("{on}{quick}")
@@ -246,34 +248,6 @@ impl RunOptions {
             _ if !self.replace => Force::Refuse,
             BackendName::Sim if self.captures.is_none() => Force::Replace,
             _ => Force::Discard,
-        }
-    }
-}
-
-/// Back ends that can carry out the runs of a study.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum BackendName {
-    /// The simulator.
-    #[default]
-    Sim,
-    /// The gateway of this program, between two namespaces.
-    Gateway,
-    /// The kernel: queueing disciplines of Linux traffic control.
-    Tc,
-    /// DPDK's scheduler, librte_sched, in a program that is compiled here: policies that are profile files.
-    Dpdk,
-}
-
-#[cfg(feature = "linux")]
-impl BackendName {
-    /// How the port of the device is paced; `None` for the simulator, whose study says so.
-    pub const fn pacing(self) -> Option<slicewise_study::Pacing> {
-        use slicewise_study::Pacing;
-        match self {
-            Self::Tc => Some(Pacing::TokenBucket),
-            Self::Dpdk => Some(Pacing::Bursts),
-            Self::Gateway => Some(Pacing::Departures),
-            Self::Sim => None,
         }
     }
 }
@@ -336,7 +310,7 @@ pub struct CheckOptions {
     /// Back end for the runs of the study: settings that it cannot carry out are reported, too. A policy, or a case,
     /// that it would leave out is a warning where others remain. Programs, rights and the kernel of this machine are
     /// for `doctor`.
-    #[arg(long, value_enum, default_value_t, value_name = "BACKEND")]
+    #[arg(long, value_parser = BackendParser, default_value = "sim", value_name = "BACKEND")]
     pub on: BackendName,
 }
 

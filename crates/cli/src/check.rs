@@ -32,7 +32,7 @@ pub fn check(options: &CheckOptions) -> Result<Exit, Failure> {
         )));
     }
     let summary = match kind {
-        FileKind::Study => check_study(fit::load_study_file(path, options.on).map_err(wrong)?),
+        FileKind::Study => check_study(fit::load_study_file(path, &options.on).map_err(wrong)?),
         FileKind::Plan => {
             let plans = Plan::load(path).map_err(wrong)?;
             let slices: u64 = plans.iter().flat_map(|p| &p.slices).map(|s| s.count).sum();

@@ -4,9 +4,9 @@ use crate::Failure;
 use crate::arguments::BackendName;
 use slicewise_live::{DirectionParams, EngineError, EngineParams};
 use slicewise_study::{
-    Diagnostics, GatewayConfig, GatewayDirection, Misfit, Pacing, Study, StudyFile,
+    Diagnostics, GatewayConfig, GatewayDirection, Lab, Misfit, Pacing, Study, StudyFile,
 };
-use slicewise_testbed::{Unsendable, check_sources, supports};
+use slicewise_testbed::{Unsendable, check_sources, lab, supports};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -14,13 +14,18 @@ use std::path::Path;
 pub const SEED: u64 = 1;
 
 /// Load a study file whose runs the back end can carry out, or say everything that is wrong with it.
-pub fn load_study_file(path: &Path, on: BackendName) -> Result<StudyFile, Diagnostics> {
+pub fn load_study_file(path: &Path, on: &BackendName) -> Result<StudyFile, Diagnostics> {
     let Some(pacing) = on.pacing() else {
         return StudyFile::load(path);
     };
+    let lab = match on {
+        BackendName::Lab(path) => Some(Lab::load(path)?),
+        _ => None,
+    };
+    let misfits = |study: &Study| misfits(study, pacing, lab.as_ref());
     let fitting = Cell::new(0);
     let file = StudyFile::load_for(path, &|study| {
-        let (misfits, fits) = misfits(study, pacing);
+        let (misfits, fits) = misfits(study);
         fitting.set(fitting.get() + usize::from(fits));
         match study.case {
             // Other cases can be run.
@@ -30,21 +35,25 @@ pub fn load_study_file(path: &Path, on: BackendName) -> Result<StudyFile, Diagno
     })?;
     match file {
         StudyFile::Series(_) if fitting.get() == 0 => {
-            StudyFile::load_for(path, &|study| misfits(study, pacing).0)
+            StudyFile::load_for(path, &|study| misfits(study).0)
         }
         file => Ok(file),
     }
 }
 
-/// Returns the settings of a study that hosts and the device with this pacing cannot carry out, and whether they can be
-/// used for it at all.
-fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
+/// Returns the settings of a study that hosts and the device with this pacing, or those of a lab, cannot carry out, and
+/// whether they can be used for it at all.
+fn misfits(study: &Study, pacing: Pacing, lab: Option<&Lab>) -> (Vec<Misfit>, bool) {
     let study = match study.for_testbed(pacing) {
         Ok(study) => study,
         Err(misfits) => return (misfits, false),
     };
     let scenarios = 0..study.scenarios.len();
-    let unsendable = scenarios.filter_map(|scenario| check_sources(&study, scenario).err());
+    let check = |scenario: usize| match (lab, study.scenarios.get(scenario)) {
+        (Some(_), Some(scenario)) => lab::check_sources(scenario),
+        _ => check_sources(&study, scenario),
+    };
+    let unsendable = scenarios.filter_map(|scenario| check(scenario).err());
     let unsendable = unsendable.map(|error| {
         let Unsendable {
             scenario,
@@ -56,7 +65,11 @@ fn misfits(study: &Study, pacing: Pacing) -> (Vec<Misfit>, bool) {
     });
     let misfits: Vec<Misfit> = unsendable.collect();
     let policies = study.policies.iter().filter_map(|policy| {
-        let unsupported = supports(pacing, policy, &study, &[]).err()?;
+        let supported = match lab {
+            Some(lab) => lab::supports(lab, policy, &study),
+            None => supports(pacing, policy, &study, &[]),
+        };
+        let unsupported = supported.err()?;
         let misfits = unsupported.into_iter().map(|it| {
             let problem = format!("policy `{}` cannot be run here: {}", policy.name, it.why);
             let policy = ["policies", &policy.name];

@@ -5,7 +5,7 @@ use crate::arguments::BackendName;
 use slicewise_study::{Diagnostics, GatewayConfig, StudyFile};
 use std::path::Path;
 
-pub fn load_study_file(path: &Path, _: BackendName) -> Result<StudyFile, Diagnostics> {
+pub fn load_study_file(path: &Path, _: &BackendName) -> Result<StudyFile, Diagnostics> {
     StudyFile::load(path)
 }
 

@@ -6,6 +6,7 @@
 
 mod analyse;
 mod arguments;
+mod backend_name;
 mod captures;
 mod check;
 mod collect;
@@ -27,6 +28,8 @@ mod fit;
 mod gateway;
 mod init;
 mod judgement;
+#[cfg(feature = "linux")]
+mod lab;
 mod load;
 mod manual;
 mod output;
@@ -91,13 +94,15 @@ fn main() -> ExitCode {
         Command::Top(options) => top::top(options),
         #[cfg(feature = "linux")]
         Command::Doctor(options) => doctor::doctor(options),
+        #[cfg(feature = "linux")]
+        Command::LabHost => lab::host(),
         Command::Init(options) => init::init(options),
         Command::Completions(options) => manual::completions(options),
         Command::Man(options) => manual::man(options),
         #[cfg(not(feature = "controller"))]
         Command::Controller(_) => Err(Failure::left_out("controller")),
         #[cfg(not(feature = "linux"))]
-        Command::Gateway(_) | Command::Top(_) | Command::Doctor(_) => {
+        Command::Gateway(_) | Command::Top(_) | Command::Doctor(_) | Command::LabHost => {
             Err(Failure::left_out("linux"))
         }
     };

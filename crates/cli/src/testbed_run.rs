@@ -1,4 +1,4 @@
-//! `slicewise run --on gateway|tc|dpdk`: the study on real packets, and beside it what the simulator predicts
+//! `slicewise run --on gateway|tc|dpdk|lab.yaml`: the study on real packets, and beside it what the simulator predicts
 //! of the same.
 
 use crate::Failure;
@@ -7,6 +7,7 @@ use crate::captures;
 use crate::execution::{Execution, on_interrupt, processors, report_of, wanted_runs};
 use crate::executor::Work;
 use crate::exit::Exit;
+use crate::lab;
 use crate::load::note_before_runs;
 use crate::progress::Progress;
 use crate::results::{open_results, results_failure, results_path};
@@ -38,18 +39,27 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
             "`--snap-length` is for the simulator: captures of real packets keep 128 bytes of each",
         ));
     }
-    tools_are_there()?;
+    let lab = lab::loaded(&options.on)?;
+    if lab.is_none() {
+        tools_are_there()?;
+    }
     let as_written = study.clone();
     let study = study
         .into_testbed(options.on.pacing().unwrap_or(Pacing::Departures))
         .map_err(Failure::mistake)?;
     let wanted = runs_to_send(options, &study)?;
-    let device = device(options, &study)?;
     let interrupt = on_interrupt("ending this run and cleaning up")?;
-    let Some(lease) = lease(&interrupt)? else {
+    let reserved = match lab {
+        Some(lab) => lab::device(lab, (&study, &wanted), &interrupt)?.map(|device| (device, None)),
+        None => {
+            let device = device(options, &study)?;
+            lease(&interrupt)?.map(|lease| (device, Some(lease)))
+        }
+    };
+    let Some((device, lease)) = reserved else {
         return Ok(Exit::Interrupted);
     };
-    let mut unsupported = unsupported(&study, &wanted, &device, &lease)?;
+    let mut unsupported = unsupported(&study, &wanted, &device, lease.as_ref())?;
     let can_run = |index: usize| {
         let name = study.policies.get(index).map(|policy| &policy.name);
         wanted.iter().any(|run| run.policy == index)
@@ -66,7 +76,10 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
         );
     }
     let asked_for: BTreeSet<usize> = wanted.iter().map(|run| run.policy).collect();
-    let runs = ordered(wanted, &study, &unsupported);
+    let mut runs = ordered(wanted, &study, &unsupported);
+    if device.is_set_by_hand() {
+        runs.sort_by_key(|run| run.policy);
+    }
     if runs.is_empty() {
         return Err(Failure::mistake(format!(
             "none of these policies can be run on {}",
@@ -100,7 +113,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
 /// The runs that are wanted of a study for a testbed: its hosts can send all of them.
 pub fn runs_to_send(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
     let wanted = wanted_runs(options, study)?;
-    can_be_sent(study, &wanted)?;
+    can_be_sent(study, &wanted, &options.on)?;
     Ok(wanted)
 }
 
@@ -135,13 +148,13 @@ fn tools_are_there() -> Result<(), Failure> {
 }
 
 fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
-    match options.on {
+    match &options.on {
         BackendName::Tc => return Ok(DeviceKind::Tc),
         BackendName::Dpdk => {
             let program = DpdkProgram::find().map_err(Failure::mistake)?;
             return Ok(DeviceKind::Dpdk(program));
         }
-        BackendName::Gateway | BackendName::Sim => {}
+        BackendName::Gateway | BackendName::Sim | BackendName::Lab(_) => {}
     }
     let program = std::env::current_exe().map_err(|error| {
         Failure::system(format!("cannot find the executable of slicewise: {error}"))
@@ -157,12 +170,15 @@ fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
 }
 
 /// Every scenario that is wanted can be offered by hosts of a testbed.
-fn can_be_sent(study: &Study, wanted: &[RunSpec]) -> Result<(), Failure> {
+fn can_be_sent(study: &Study, wanted: &[RunSpec], on: &BackendName) -> Result<(), Failure> {
     let of_scenario = |index| wanted.iter().any(|run| run.scenario == index);
     let scenarios = study.scenarios.iter().enumerate();
     scenarios
         .filter(|(index, _)| of_scenario(*index))
-        .try_for_each(|(index, _)| check_sources(study, index))
+        .try_for_each(|(index, scenario)| match on {
+            BackendName::Lab(_) => slicewise_testbed::lab::check_sources(scenario),
+            _ => check_sources(study, index),
+        })
         .map_err(Failure::mistake)
 }
 
@@ -187,9 +203,12 @@ fn unsupported(
     study: &Study,
     wanted: &[RunSpec],
     device: &DeviceKind,
-    lease: &Lease,
+    lease: Option<&Lease>,
 ) -> Result<Vec<Unsupported>, Failure> {
-    let missing = missing_features(lease, device.features()).map_err(Failure::system)?;
+    let missing = lease.map_or_else(
+        || Ok(Vec::new()),
+        |lease| missing_features(lease, device.features()).map_err(Failure::system),
+    )?;
     let policies = study.policies.iter().enumerate();
     let is_wanted = |index| wanted.iter().any(|run| run.policy == index);
     let refused = policies.filter_map(|(index, policy)| {
@@ -360,7 +379,7 @@ fn measure(
     study: &Study,
     folder: &ResultsFolder,
     runs: &[RunSpec],
-    (device, lease): (DeviceKind, Lease),
+    (device, lease): (DeviceKind, Option<Lease>),
     interrupt: &Arc<AtomicBool>,
 ) -> Result<Exit, Failure> {
     let seconds = study.duration.nanos() / 1_000_000_000 + OVERHEAD_SECONDS;

@@ -7,7 +7,6 @@ use crate::exit::Exit;
 use crate::noteln;
 use crate::run;
 use crate::testbed_run::runs_to_send;
-use clap::ValueEnum;
 use slicewise_results::LeftOut;
 use slicewise_study::{Pacing, Series, Study};
 
@@ -48,11 +47,10 @@ fn those_for_testbed(
             }
             Err(error) => {
                 noteln!("case {case} is left out: {error}");
-                let names = folder_name(options, study).zip(options.on.to_possible_value());
-                left_out.extend(names.map(|(folder, on)| LeftOut {
+                left_out.extend(folder_name(options, study).map(|folder| LeftOut {
                     case: folder,
                     title: study.title.clone(),
-                    backend: on.get_name().to_owned(),
+                    backend: options.on.id().to_owned(),
                     reason: error.to_string(),
                 }));
                 reason = Some(error);
