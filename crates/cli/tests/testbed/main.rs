@@ -6,6 +6,7 @@
 
 mod bench;
 mod hosts;
+mod lab;
 mod live_applications;
 mod live_dpdk;
 mod live_faults;
