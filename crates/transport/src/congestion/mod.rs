@@ -118,7 +118,7 @@ impl Congestion {
         match self {
             Self::Dctcp(dctcp) => dctcp.on_round(ack),
             Self::Prague(prague) => prague.on_round(ack),
-            Self::NewReno(_) | Self::Cubic(_) => {}
+            Self::NewReno(_) | Self::Cubic(_) | Self::Bbr(_) => {}
         }
     }
 
@@ -159,7 +159,7 @@ impl Congestion {
         match self {
             Self::Cubic(cubic) => cubic.on_undo(),
             Self::Bbr(bbr) => bbr.on_undo(),
-            Self::NewReno(_) | Self::Dctcp(_) => {}
+            Self::NewReno(_) | Self::Dctcp(_) | Self::Prague(_) => {}
         }
     }
 
