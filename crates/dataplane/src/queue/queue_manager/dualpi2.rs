@@ -281,6 +281,11 @@ mod tests {
         delays: u64,
     }
 
+    /// Returns the kind of a frame, which its handle is.
+    fn kind(handle: u64) -> usize {
+        usize::try_from(handle).unwrap()
+    }
+
     /// Frames of each kind come so often in the time in which 20 leave, for 20 s; counted are those of the last 10 s.
     fn offered(queue: &mut FlowQueue, kinds: &[(Ecn, u64)]) -> Vec<Counts> {
         let mut pool = FramePool::with_capacity(100_000);
@@ -288,14 +293,14 @@ mod tests {
         let mut counts: Vec<Counts> = kinds.iter().map(|_| Counts::default()).collect();
         for slot in 0..200_000u64 {
             let (at, is_counted) = (1_000 * MS + slot * FRAME_TIME, slot >= 100_000);
-            for (kind, &(ecn, often)) in kinds.iter().enumerate() {
+            for (number, &(ecn, often)) in kinds.iter().enumerate() {
                 for _ in (slot * often / 20)..((slot + 1) * often / 20) {
-                    let mut frame = queued(kind as u64, ecn, at);
+                    let mut frame = queued(number as u64, ecn, at);
                     let result = queue
                         .admit(&mut frame, &mut random)
                         .and_then(|()| queue.try_enqueue(&mut pool, frame).map(|_| ()));
                     if let (Err(reason), true) = (result, is_counted) {
-                        *counts[kind].dropped.entry(reason.name()).or_default() += 1;
+                        *counts[number].dropped.entry(reason.name()).or_default() += 1;
                     }
                 }
             }
@@ -303,11 +308,11 @@ mod tests {
             let sent = queue.dequeue(&mut pool, now);
             while pool.count_dropped().is_some() {}
             while let Some(dropped) = pool.poll_dropped() {
-                let of_kind = &mut counts[dropped.frame.handle as usize].dropped;
+                let of_kind = &mut counts[kind(dropped.frame.handle)].dropped;
                 *of_kind.entry(dropped.reason.name()).or_default() += u64::from(is_counted);
             }
             if let Some(sent) = sent.filter(|_| is_counted) {
-                let counts = &mut counts[sent.handle() as usize];
+                let counts = &mut counts[kind(sent.handle())];
                 counts.sent += 1;
                 counts.marked += u64::from(sent.is_marked());
                 counts.delays += now.saturating_since(sent.arrival()).nanos() / 1_000;
