@@ -15,7 +15,7 @@ use crate::device::{Device, DeviceFacts, DeviceKind};
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, INTERFACE};
 use crate::iperf3::Iperf3;
-use crate::lab;
+use crate::lab::{self, LabSession, Load};
 use crate::lease::Lease;
 use crate::machine::ProcessorTime;
 use crate::offered::Offered;
@@ -110,7 +110,7 @@ struct Watched {
 impl Attempt<'_> {
     pub(crate) fn carry_out(&self) -> Result<Attempted, AttemptError> {
         let executed = match self.device {
-            DeviceKind::Lab(session) => lab::execute(self, session),
+            DeviceKind::Lab(session) => self.execute_in_lab(session),
             _ => self.execute(),
         };
         let executed = executed.map_err(|error| match error {
@@ -287,6 +287,33 @@ impl Attempt<'_> {
         })
     }
 
+    /// Send between the hosts of a lab.
+    fn execute_in_lab(&self, session: &LabSession) -> Result<Executed, AttemptError> {
+        let probes = baseline::flows(self.study, self.scenario, self.sources)?;
+        let load = Load {
+            probes: (probes, baseline::duration(self.study.measure.bin)),
+            flows: (self.all_flows()?, self.study.duration),
+        };
+        let of = (self.study, self.policy);
+        let run = lab::execute(session, of, load, self.workspace, self.is_interrupted)?;
+        let [idle_zero, zero] = run.zeros;
+        Ok(Executed {
+            zero,
+            baseline: Baseline { zero: idle_zero },
+            captures: run.captures,
+            facts: DeviceFacts {
+                description: run.device,
+                ..DeviceFacts::default()
+            },
+            changes: Vec::new(),
+            senders: run.senders,
+            observed: None,
+            steal_ratio: run.steal_ratio,
+            idle_ratio: run.idle_ratio,
+            clocks: Some(run.clocks),
+        })
+    }
+
     /// Flows of the sources for our own sender.
     fn flows(&self, own: &[Vec<SourceParams>]) -> Result<Vec<SendingFlow>, AttemptError> {
         let flows = own.iter().filter_map(|sent| {
@@ -297,7 +324,7 @@ impl Attempt<'_> {
     }
 
     /// All sources as flows for our own sender.
-    pub(crate) fn all_flows(&self) -> Result<Vec<SendingFlow>, AttemptError> {
+    fn all_flows(&self) -> Result<Vec<SendingFlow>, AttemptError> {
         let Offering { constant, mut own } = Offering::of(self.study, self.run.scenario);
         own.extend(constant.into_iter().map(|source| vec![source]));
         self.flows(&own)

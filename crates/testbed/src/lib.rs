@@ -36,8 +36,8 @@ mod workspace;
 
 pub use backend::{Notice, Replay, Testbed};
 pub use command::Tool;
-pub use device::{DeviceKind, DpdkProgram, UnsupportedSetting, missing_features, supports};
+pub use device::{DeviceKind, DpdkProgram, missing_features, supports};
 pub use error::AttemptError;
 pub use lease::{Lease, LeaseError};
-pub use suitability::{Unsendable, check_sources};
+pub use suitability::{Unsendable, UnsupportedSetting, check_sources};
 pub use workspace::CAPTURE_NAMES;

@@ -11,6 +11,18 @@ use slicewise_wire::{Headers, PROTOCOL_UDP};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+/// Something of a policy that a device cannot do; as text, a message for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct UnsupportedSetting {
+    /// The class, with those around it before it (`outer/inner`); `None` where it is the policy's.
+    pub class: Option<String>,
+    /// The setting, in the words of a study file.
+    pub setting: &'static str,
+    /// Why not, with class and setting.
+    pub why: String,
+}
+
 /// Why a testbed cannot send the sources of a scenario: a message for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("scenario {scenario}: {why}")]

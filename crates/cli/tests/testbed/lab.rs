@@ -4,7 +4,7 @@
 //! They require root, network namespaces and `openssh-server`. Without them each test reports that it was skipped.
 
 use crate::bench::{Bench, PATIENCE, Running, delete};
-use crate::support::{contains, record, text as text_of};
+use crate::support::{contains, text as text_of};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -124,7 +124,7 @@ impl LabBench {
     }
 
     fn record(&self, cell: &str) -> Value {
-        record(&self.bench.record("out", cell, 0))
+        self.bench.record("out", cell, 0).unwrap()
     }
 
     /// No program, file or process of a run is left on a host.
@@ -242,7 +242,7 @@ fn a_study_between_hosts_over_ssh_measures_what_the_policies_of_the_router_do() 
     }
     // Under priority as in the prediction: best effort loses, and critical nothing.
     for folder in ["out", "out/prediction"] {
-        let of = |cell| record(&lab.bench.record(folder, cell, 0));
+        let of = |cell| lab.bench.record(folder, cell, 0).unwrap();
         let [_, lost] = frames(&of("priority/overload"), 0);
         assert_eq!(lost, 0, "{folder}");
         let [sent, lost] = frames(&of("priority/overload"), 1);
@@ -271,7 +271,7 @@ fn a_host_that_dies_fails_the_run_and_the_same_command_resumes() {
     let mut running: Running = lab.bench.start(&arguments);
     running.wait_for("measuring 2 runs on lab");
     let cells = ["none/calm", "priority/calm"];
-    let there = |cell: &str| lab.bench.record("out", cell, 0).exists();
+    let there = |cell: &str| lab.bench.record("out", cell, 0).is_some();
     let end = Instant::now() + PATIENCE;
     while !cells.iter().any(|cell| there(cell)) {
         assert!(Instant::now() < end, "no run is finished");

@@ -14,6 +14,7 @@ use crate::acceptance::Thresholds;
 use crate::error::AttemptError;
 use crate::hosts::Hosts;
 use crate::lab::{self, LabSession};
+use crate::suitability::UnsupportedSetting;
 use dpdk::DpdkDevice;
 use gateway::GatewayDevice;
 use slicewise_formats::tc::Feature;
@@ -157,18 +158,6 @@ impl DeviceKind {
             )),
         }
     }
-}
-
-/// Something of a policy that a device cannot do; as text, a message for the user.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{why}")]
-pub struct UnsupportedSetting {
-    /// The class, with those around it before it (`outer/inner`); `None` where it is the policy's.
-    pub class: Option<String>,
-    /// The setting, in the words of a study file.
-    pub setting: &'static str,
-    /// Why not, with class and setting.
-    pub why: String,
 }
 
 /// Checks that the device with this pacing can run a policy of a study [for a testbed](Study::into_testbed), in a

@@ -1,10 +1,11 @@
 //! The kernel as the device: frames received on one interface leave by the other, whose queueing
 //! disciplines are the policy.
 
-use super::{DeviceFacts, UnsupportedSetting};
+use super::DeviceFacts;
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, LEFT, RIGHT, within};
+use crate::suitability::UnsupportedSetting;
 use serde::Deserialize;
 use slicewise_formats::tc::{self, Feature};
 use slicewise_live::patch;

@@ -1,9 +1,9 @@
 //! The device of a lab: how it gets a policy.
 
 use super::ssh;
-use crate::device::UnsupportedSetting;
 use crate::error::AttemptError;
 use crate::process::Process;
+use crate::suitability::UnsupportedSetting;
 use slicewise_study::{ConfiguredBy, Lab, Study, StudyPolicy};
 use std::fs::{self, File};
 use std::io;

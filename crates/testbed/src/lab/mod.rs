@@ -13,7 +13,7 @@ mod ssh;
 
 pub use device::supports;
 pub use host::serve;
-pub(crate) use run::execute;
+pub(crate) use run::{Load, execute};
 
 use crate::error::AttemptError;
 use crate::suitability::Unsendable;

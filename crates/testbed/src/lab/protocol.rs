@@ -146,7 +146,7 @@ mod tests {
         let mut input = bytes.as_slice();
         let greeting = read::<Order>(&mut input).unwrap();
         assert!(matches!(greeting, Line::Other(text) if text == "Welcome to host-a"));
-        let first = read(&mut input).unwrap();
+        let first = read::<Order>(&mut input).unwrap();
         assert!(
             matches!(first, Line::Message(read, data) if read == order && data == b"with\ndata")
         );

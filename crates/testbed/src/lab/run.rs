@@ -5,16 +5,13 @@ use super::host::append_packet;
 use super::protocol::{Answer, FlowPlan, Order};
 use super::remote::Remote;
 use super::{LabSession, Role};
-use crate::attempt::{Attempt, Executed};
-use crate::baseline::{self, Baseline};
-use crate::device::DeviceFacts;
 use crate::error::AttemptError;
 use crate::sender::{SendingFlow, TimeZero};
 use crate::tcpdump::Captured;
-use crate::workspace::CAPTURE_NAMES;
+use crate::workspace::{CAPTURE_NAMES, Workspace};
 use slicewise_live::sys::time;
 use slicewise_stats::testbed::{ClockOffset, SenderRecord};
-use slicewise_study::LabClocks;
+use slicewise_study::{LabClocks, Study, StudyPolicy};
 use slicewise_units::{Duration as Span, Instant};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -44,52 +41,71 @@ struct Hosts<'a> {
     is_interrupted: &'a dyn Fn() -> bool,
 }
 
-/// Carry out a run, up to its captures.
-pub(crate) fn execute(
-    attempt: &Attempt<'_>,
-    session: &LabSession,
-) -> Result<Executed, AttemptError> {
-    // After a failure the device may not be what it was.
-    carry_out(attempt, session).inspect_err(|_| session.forget_policy())
+/// Flows to send, each with the time for which they are sent.
+pub(crate) struct Load {
+    /// Far apart, through the idle device.
+    pub(crate) probes: (Vec<SendingFlow>, Span),
+    pub(crate) flows: (Vec<SendingFlow>, Span),
 }
 
-fn carry_out(attempt: &Attempt<'_>, session: &LabSession) -> Result<Executed, AttemptError> {
-    let is_interrupted = attempt.is_interrupted;
+/// Result of a run, before analysis.
+pub(crate) struct LabRun {
+    /// Time zero of the probes, and of the flows, on the sender's clock.
+    pub(crate) zeros: [TimeZero; 2],
+    pub(crate) captures: [Captured; 2],
+    /// The device in one line.
+    pub(crate) device: String,
+    pub(crate) senders: Vec<SenderRecord>,
+    pub(crate) steal_ratio: f64,
+    pub(crate) idle_ratio: f64,
+    pub(crate) clocks: ClockOffset,
+}
+
+/// Carry out a run, up to its captures.
+pub(crate) fn execute(
+    session: &LabSession,
+    of: (&Study, &StudyPolicy),
+    load: Load,
+    workspace: &Workspace,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<LabRun, AttemptError> {
+    let carried_out = carry_out(session, of, load, workspace, is_interrupted);
+    // After a failure the device may not be what it was.
+    carried_out.inspect_err(|_| session.forget_policy())
+}
+
+fn carry_out(
+    session: &LabSession,
+    of: (&Study, &StudyPolicy),
+    Load { probes, flows }: Load,
+    workspace: &Workspace,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<LabRun, AttemptError> {
     let mut hosts = Hosts {
         session,
         sender: session.connect(Role::Sender, is_interrupted)?,
         receiver: session.connect(Role::Receiver, is_interrupted)?,
         is_interrupted,
     };
-    let folder = attempt.workspace.temporary();
-    session.put_in_force((attempt.study, attempt.policy), folder, is_interrupted)?;
+    session.put_in_force(of, workspace.temporary(), is_interrupted)?;
     let before = hosts.compare_clocks()?;
-    let flows = attempt.all_flows()?;
-    hosts.start_captures(&flows)?;
-    let probes = baseline::flows(attempt.study, attempt.scenario, attempt.sources)?;
-    let lasts = baseline::duration(attempt.study.measure.bin);
-    let (baseline, _) = hosts.send(probes, lasts)?;
+    hosts.start_captures(&flows.0)?;
+    let (idle_zero, _) = hosts.send(probes)?;
     hosts.processors()?;
-    let (zero_ns, senders) = hosts.send(flows, attempt.study.duration)?;
+    let (zero, senders) = hosts.send(flows)?;
     let (steal_ratio, idle_ratio) = hosts.processors()?;
     hosts.drain()?;
-    let captures = hosts.fetch_captures(attempt)?;
+    let captures = hosts.fetch_captures(workspace)?;
     let clocks = hosts.correct(before, &captures)?;
-    attempt.workspace.check_room()?;
-    Ok(Executed {
-        zero: at(zero_ns),
-        baseline: Baseline { zero: at(baseline) },
+    workspace.check_room()?;
+    Ok(LabRun {
+        zeros: [idle_zero, zero].map(at),
         captures,
-        facts: DeviceFacts {
-            description: session.describe_device(),
-            ..DeviceFacts::default()
-        },
-        changes: Vec::new(),
+        device: session.describe_device(),
         senders,
-        observed: None,
         steal_ratio,
         idle_ratio,
-        clocks: Some(clocks),
+        clocks,
     })
 }
 
@@ -147,8 +163,7 @@ impl Hosts<'_> {
     /// Have flows sent for so long; returns time zero on the sender's clock, ns, and what was sent.
     fn send(
         &mut self,
-        flows: Vec<SendingFlow>,
-        lasts: Span,
+        (flows, lasts): (Vec<SendingFlow>, Span),
     ) -> Result<(u64, Vec<SenderRecord>), AttemptError> {
         let remotes: BTreeSet<SocketAddr> = flows.iter().map(|flow| flow.remote).collect();
         let listen = Order::Listen {
@@ -223,8 +238,8 @@ impl Hosts<'_> {
         }
     }
 
-    fn fetch_captures(&mut self, attempt: &Attempt<'_>) -> Result<[Captured; 2], AttemptError> {
-        let [sent, received] = CAPTURE_NAMES.map(|name| attempt.workspace.captures().join(name));
+    fn fetch_captures(&mut self, workspace: &Workspace) -> Result<[Captured; 2], AttemptError> {
+        let [sent, received] = CAPTURE_NAMES.map(|name| workspace.captures().join(name));
         let is_interrupted = self.is_interrupted;
         Ok([
             fetch_capture(&mut self.sender, &sent, is_interrupted)?,
