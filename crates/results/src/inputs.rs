@@ -50,7 +50,7 @@ impl<'a> RunsOfStudy<'a> {
                 let path = records::path(root, policy, scenario);
                 let repetitions = match records.repetitions(&path) {
                     Err(ReadError::Io(e)) => return Err(ResultsError::io(Action::Read, path, e)),
-                    // What is no file is found out when its turn comes.
+                    // Anything but a file is found out when its turn comes.
                     found => found.unwrap_or_default(),
                 };
                 if !repetitions.is_empty() {

@@ -215,7 +215,7 @@ impl RecordFiles {
             file.write_all(&record)
         });
         if let Err(error) = written {
-            // What is left is no line, and so no record.
+            // The rest of it is no line, and so no record.
             let _ = file.set_len(index.end);
             return Err(ResultsError::io(Action::Write, path, error));
         }

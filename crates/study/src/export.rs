@@ -18,7 +18,7 @@ impl ConfigurationLanguage {
     /// Writes a policy of a study for the device of the study, and for this interface where that is named.
     ///
     /// # Errors
-    /// What the language cannot express.
+    /// Settings that the language cannot express.
     pub fn write(
         self,
         study: &Study,

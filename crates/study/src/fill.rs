@@ -20,7 +20,7 @@ pub(crate) fn notes(study: &Study) -> Option<String> {
     if !study.populations.is_empty() || study.scenarios.iter().any(adapts) {
         return None;
     }
-    // What fills a port whose rate changes is another load at each moment.
+    // A port whose rate changes is filled by another load at each moment.
     if study.port_series.is_some() {
         return None;
     }

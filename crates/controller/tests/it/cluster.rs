@@ -101,7 +101,7 @@ impl Cluster {
     }
 
     /// # Errors
-    /// What the script says instead of `ready`.
+    /// Output of the script instead of `ready`.
     fn try_start(&self) -> Result<(), String> {
         let mut process = self.process.lock().unwrap();
         let mut answer = String::new();

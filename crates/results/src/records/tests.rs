@@ -96,7 +96,7 @@ fn nothing_is_appended_through_a_link() {
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs\n");
 }
 
-/// What happens to a file: a record is appended, perhaps by a process that knows nothing yet, or the beginning of one is.
+/// Event in the life of a file: a record is appended, perhaps by a process that knows nothing yet, or the beginning of one is.
 type Step = (u32, String, bool, bool);
 
 proptest! {

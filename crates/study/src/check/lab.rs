@@ -29,7 +29,7 @@ settings! {
         [expected] receiver: Option<Placed<LabHostSpec>>,
         /// The device under test, and how it gets a policy.
         [expected] device: Option<Placed<LabDeviceSpec>>,
-        /// What is known of the offset between the clocks of both hosts. Default: measured, within 1 ms.
+        /// Knowledge of the offset between the clocks of both hosts. Default: measured, within 1 ms.
         clocks: Option<Placed<LabClocksSpec>>,
         /// The configuration file of the SSH client. Default: the user's own.
         ssh_config: Option<At<String>>,
@@ -53,7 +53,7 @@ settings! {
 settings! {
     /// The device under test, and how it gets a policy.
     struct LabDeviceSpec as "LabDeviceSpec", strict {
-        /// What a person is told who configures the device.
+        /// Message to a person who configures the device.
         operator: Option<At<String>>,
         /// The command that puts a policy in force. `{policy}` is its name, `{file}` the file with the exported
         /// configuration, which is also the standard input of the command.
@@ -68,7 +68,7 @@ settings! {
 }
 
 settings! {
-    /// What is known of the offset between the clocks of both hosts.
+    /// Knowledge of the offset between the clocks of both hosts.
     struct LabClocksSpec as "LabClocksSpec", strict {
         /// How the offset is measured before and after each run. Default `two-way`.
         check: Option<At<ClockCheck>>,

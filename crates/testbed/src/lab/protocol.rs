@@ -14,7 +14,7 @@ const MAX_LINE: u64 = 64 << 20;
 /// Most data behind a line, bytes.
 const MAX_DATA: u64 = 1 << 30;
 
-/// What a host is to do.
+/// Order to a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub(super) enum Order {
@@ -63,7 +63,7 @@ pub(super) enum Answer {
     Done,
     /// Time zero on the clock of the host, ns since 1970.
     Sending { zero_ns: u64 },
-    /// What was sent.
+    /// Figures of what was sent.
     Sent { senders: Vec<SenderRecord> },
     /// Frames that have arrived.
     Arrived { frames: u64 },

@@ -14,11 +14,11 @@ use model::{Aggregation, LowerBounds, MinRtt, Rounds};
 use slicewise_units::{Duration, Instant};
 use upper::{in_flight_at_loss, is_too_much};
 
-/// What is left of a bound after loss, percent.
+/// Part of a bound that is left after loss, percent.
 const BETA: u64 = 70;
-/// What is left of the upper bound while other flows are to find room, percent.
+/// Part of the upper bound that is used while other flows are to find room, percent.
 const HEADROOM: u64 = 85;
-/// What the pacing rate is of the estimated one, percent: less, so that the queue drains in the long run.
+/// Part of the estimated rate at which data is paced, percent: less, so that the queue drains in the long run.
 const PACED: u64 = 99;
 /// Losses of a round trip that end Startup.
 const STARTUP_LOSSES: u32 = 6;

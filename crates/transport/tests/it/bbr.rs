@@ -118,7 +118,7 @@ fn a_short_queue_overflows_little() {
     }
 }
 
-/// What an application sends now and then is no measure of the path.
+/// Data that an application sends now and then is no measure of the path.
 #[test]
 fn a_pause_of_the_application_does_not_lower_the_rate() {
     let mut path = Path::new(link(50, 2_000, 20), undisturbed(7));

@@ -5,7 +5,7 @@ use super::arithmetic::{UNBOUNDED, percent_of, product};
 use super::delivery_rate::PathSample;
 use slicewise_units::{Duration, Instant};
 
-/// What is left of a bound after a round trip with loss, percent.
+/// Part of a bound that is left after a round trip with loss, percent.
 const BETA: u64 = super::BETA;
 /// For how long a round trip is the smallest.
 const MIN_RTT_LASTS: Duration = Duration::from_secs(10);
@@ -285,7 +285,7 @@ mod tests {
         for round in 0..16 {
             (rounds.count, rounds.is_start) = (round, true);
             arrived.now = second(round);
-            // What the path delivers in five seconds at once, and 1,000 bytes a second after that.
+            // As much as the path delivers in five seconds at once, and 1,000 bytes a second after that.
             arrived.bytes = match round {
                 0 => 5_000,
                 1..=5 => 0,
