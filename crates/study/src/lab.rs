@@ -3,6 +3,13 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+/// How the offset between two clocks is measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ClockCheck {
+    #[default]
+    TwoWay,
+}
+
 /// Hosts reached over SSH, and the device between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lab {

@@ -2,7 +2,9 @@
 
 use super::Checker;
 use crate::file::Placed;
-use crate::lab::{ConfigurationLanguage, ConfiguredBy, Lab, LabClocks, LabDevice, LabHost};
+use crate::lab::{
+    ClockCheck, ConfigurationLanguage, ConfiguredBy, Lab, LabClocks, LabDevice, LabHost,
+};
 use crate::spec::At;
 use crate::{problem, settings};
 use slicewise_units::Duration;
@@ -12,13 +14,6 @@ use std::net::IpAddr;
 const DEFAULT_LIMIT: Duration = Duration::from_millis(1);
 /// Name of the program on a host unless it is said.
 const DEFAULT_PROGRAM: &str = "slicewise";
-
-/// How the offset between two clocks is measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum ClockCheck {
-    #[default]
-    TwoWay,
-}
 
 settings! {
     /// A lab: hosts reached over SSH that send and receive, and the device between them.

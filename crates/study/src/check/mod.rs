@@ -51,7 +51,7 @@ pub(crate) use curves::curves;
 pub(crate) use drawable::Drawable;
 pub(crate) use figures::{FigureSpec, figures};
 pub(crate) use gateway::GatewaySpec;
-pub(crate) use lab::{ClockCheck, LabSpec};
+pub(crate) use lab::LabSpec;
 pub(crate) use measured::MeasuredSpec;
 pub(crate) use plan::PlanSpec;
 pub(crate) use policies::class_place;

@@ -1,10 +1,9 @@
 //! Values that are one word of a list.
 
 use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant, scalars};
-use crate::check::ClockCheck;
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
-use crate::lab::ConfigurationLanguage;
+use crate::lab::{ClockCheck, ConfigurationLanguage};
 use crate::params::{
     AdaptationRule, CongestionControl, DutModel, QosSchedParams, QosSchedThreads, SwitchParams,
     TcpProfile,
