@@ -47,7 +47,8 @@ mod tests {
         assert_eq!(points.last(), Some(&CdfPoint(1_000_000, 1.0)));
         for CdfPoint(value, share) in points {
             let below = times.iter().filter(|time| **time <= value).count();
-            assert_eq!((share * 1_000.0).round() as usize, below, "up to {value}");
+            let below = u32::try_from(below).unwrap();
+            assert_eq!(share, f64::from(below) / 1_000.0, "up to {value}");
         }
         assert!(cdf(&[]).is_empty());
     }

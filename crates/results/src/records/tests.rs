@@ -56,7 +56,7 @@ fn lines_of_no_repetition_are_named_until_every_repetition_is_there_and_gone_the
 fn a_repetition_is_looked_for_in_the_first_bytes_of_a_line_however_long_it_is() {
     let (_folder, path) = file();
     let files = RecordFiles::default();
-    let long = "x".repeat(3 * HEAD_BYTES as usize);
+    let long = "x".repeat(200_000);
     files.append(&path, (0, 9), record(0, &long)).unwrap();
     let late = format!(r#"{{"text":"{long}","repetition":1}}"#);
     files.append(&path, (2, 9), late.into_bytes()).unwrap();
