@@ -16,13 +16,6 @@ pub fn export(options: &ExportOptions) -> Result<Exit, Failure> {
             "note: a loop sets rates of this policy (`reallocate`), and a configuration has those before its first decision"
         );
     }
-    let needs_rate = matches!(options.to, Language::P4Tins | Language::Ovs | Language::Tc);
-    if needs_rate && study.port_series.is_some() {
-        return Err(Failure::mistake(
-            "a configuration of this kind states one rate of the link, and that of this study changes during a run \
-             (`dut.port_rate`): give it one rate in a study that extends this one",
-        ));
-    }
     let language = match options.to {
         Language::Ios => ConfigurationLanguage::Ios,
         Language::P4Tins => ConfigurationLanguage::P4Tins,

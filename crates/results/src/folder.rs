@@ -195,8 +195,9 @@ impl ResultsFolder {
     #[must_use]
     pub fn runs_on_disk(&self) -> u64 {
         let of_cell = |(policy, scenario)| {
-            let repetitions = self.repetitions_on_disk(policy, scenario);
-            let of_study = repetitions.filter(|repetition| *repetition < self.study.repetitions);
+            let found = (self.records).repetitions(&self.records_path(policy, scenario));
+            let found = found.unwrap_or_default().into_iter();
+            let of_study = found.filter(|repetition| *repetition < self.study.repetitions);
             of_study.count() as u64
         };
         self.cells().map(of_cell).sum()
@@ -205,15 +206,9 @@ impl ResultsFolder {
     /// Returns true if a record of the run lies in the folder, sound or not.
     #[must_use]
     pub fn has_run(&self, key: &RunKey) -> bool {
-        self.repetitions_on_disk(&key.policy, &key.scenario)
-            .any(|repetition| repetition == key.repetition)
-    }
-
-    /// None where there is no file that can be read.
-    fn repetitions_on_disk(&self, policy: &str, scenario: &str) -> impl Iterator<Item = u32> {
-        let path = self.records_path(policy, scenario);
-        let found = self.records.repetitions(&path);
-        found.unwrap_or_default().into_iter()
+        let path = self.records_path(&key.policy, &key.scenario);
+        // A file that cannot be read has none.
+        self.records.has(&path, key.repetition).unwrap_or(false)
     }
 
     /// The folder.

@@ -171,6 +171,14 @@ impl RecordFiles {
         }))
     }
 
+    /// Returns true if the file has a record of a repetition, sound or not.
+    pub(crate) fn has(&self, path: &Path, repetition: u32) -> Result<bool, ReadError> {
+        let Some(file) = open::regular(path)? else {
+            return Ok(false);
+        };
+        Ok(self.look(path, &file, |index| index.lines.contains_key(&repetition))?)
+    }
+
     /// Repetitions of which the file has a record, sound or not.
     pub(crate) fn repetitions(&self, path: &Path) -> Result<Vec<u32>, ReadError> {
         let Some(file) = open::regular(path)? else {
@@ -207,17 +215,16 @@ impl RecordFiles {
         record.push(b'\n');
         let mut files = self.lock();
         let index = files.entry(path.to_owned()).or_default();
-        let written = index.follow(&file).and_then(|()| {
-            // A killed process left the beginning of a line.
-            if index.stamp.is_some_and(|stamp| stamp.1 > index.end) {
-                file.set_len(index.end)?;
-            }
-            file.write_all(&record)
-        });
-        if let Err(error) = written {
+        let failed = |error| ResultsError::io(Action::Write, path, error);
+        index.follow(&file).map_err(failed)?;
+        // A killed process left the beginning of a line.
+        if index.stamp.is_some_and(|stamp| stamp.1 > index.end) {
+            file.set_len(index.end).map_err(failed)?;
+        }
+        if let Err(error) = file.write_all(&record) {
             // The rest of it is no line, and so no record.
             let _ = file.set_len(index.end);
-            return Err(ResultsError::io(Action::Write, path, error));
+            return Err(failed(error));
         }
         index.push(Some(repetition), record.len() as u64);
         index.stamp = stamp(&file).ok();

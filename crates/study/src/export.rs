@@ -18,13 +18,21 @@ impl ConfigurationLanguage {
     /// Writes a policy of a study for the device of the study, and for this interface where that is named.
     ///
     /// # Errors
-    /// Settings that the language cannot express.
+    /// Settings that the language cannot express, or a rate of the port that changes, where it states one.
     pub fn write(
         self,
         study: &Study,
         policy: &StudyPolicy,
         interface: Option<&str>,
     ) -> Result<String, String> {
+        let states_rate = matches!(self, Self::P4Tins | Self::Ovs | Self::Tc);
+        if states_rate && study.port_series.is_some() {
+            return Err(
+                "a configuration of this kind states one rate of the link, and that of this study changes during a run \
+                 (`dut.port_rate`): give it one rate in a study that extends this one"
+                    .to_owned(),
+            );
+        }
         let interface = interface.unwrap_or(INTERFACE);
         let (params, capacity) = (&policy.params, study.dut.capacity());
         match self {

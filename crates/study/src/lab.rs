@@ -52,7 +52,7 @@ pub struct LabDevice {
 /// Who puts a policy in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfiguredBy {
-    /// A person, who is told this.
+    /// A person, and the message to show.
     Operator(String),
     /// A command for the shell, on this machine or over SSH on another one.
     Command {

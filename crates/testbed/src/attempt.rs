@@ -12,6 +12,7 @@ use crate::acceptance::{Thresholds, stolen};
 use crate::applications::{Applications, Observed};
 use crate::baseline::{self, Baseline};
 use crate::device::{Device, DeviceFacts, DeviceKind};
+use crate::drain::drain;
 use crate::error::AttemptError;
 use crate::hosts::{Hosts, INTERFACE};
 use crate::iperf3::Iperf3;
@@ -50,10 +51,6 @@ const WATCH: Duration = Duration::from_millis(50);
 /// So long before the end, the punctuality of departures is read: applications close all their connections at the end,
 /// in a burst that is not part of what is measured.
 const LAST_LOOK: Span = Span::from_millis(100);
-/// A device that has sent nothing for this long is empty.
-const QUIET: Duration = Duration::from_millis(300);
-/// Longest wait for queues to drain: later packets count as lost.
-const DRAIN: Duration = Duration::from_secs(10);
 /// A packet that has not arrived after this time is lost (RFC 7680).
 const LOSS_TIMEOUT: Span = Span::from_secs(12);
 
@@ -261,7 +258,7 @@ impl Attempt<'_> {
         drop(clients);
         device.load_ended()?;
         let observed = applications.finish(zero)?;
-        self.drain(&hosts)?;
+        drain(|| hosts.arrived(), 0, interrupted)?;
         drop(awake);
         drop(udp_sink);
         device.check()?;
@@ -461,25 +458,6 @@ impl Attempt<'_> {
             return Ok(None);
         }
         device.change_to(index, self.is_interrupted).map(Some)
-    }
-
-    /// Wait until nothing arrives any more.
-    fn drain(&self, hosts: &Hosts) -> Result<(), AttemptError> {
-        let mut arrived = hosts.arrived()?;
-        let mut waited = Duration::ZERO;
-        while waited < DRAIN {
-            thread::sleep(QUIET);
-            waited += QUIET;
-            if (self.is_interrupted)() {
-                return Err(AttemptError::Interrupted);
-            }
-            let now = hosts.arrived()?;
-            if now == arrived {
-                break;
-            }
-            arrived = now;
-        }
-        Ok(())
     }
 
     /// Class maps and first sources of the slices.

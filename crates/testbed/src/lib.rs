@@ -15,6 +15,7 @@ mod command;
 mod congestion;
 mod device;
 pub mod doctor;
+mod drain;
 mod ends;
 mod error;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::error::AttemptError;
 use serde::{Deserialize, Serialize};
 use slicewise_stats::testbed::ClockOffset;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl Offsets {
         fs::rename(&corrected, file).map_err(failed)
     }
 
-    fn rewrite(&self, mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+    fn rewrite(&self, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
         let mut header = [0; 24];
         input.read_exact(&mut header)?;
         output.write_all(&header)?;
@@ -220,14 +220,10 @@ impl Offsets {
         loop {
             // Seconds, nanoseconds, captured and original length.
             let mut fields = [[0; 4]; 4];
-            let bytes = fields.as_flattened_mut();
-            let read = fill(&mut input, bytes)?;
-            if read == 0 {
+            if input.fill_buf()?.is_empty() {
                 return output.flush();
             }
-            if read < bytes.len() {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            input.read_exact(fields.as_flattened_mut())?;
             let [seconds, nanos, captured, _] = fields.map(number);
             let time_ns = u64::from(seconds) * 1_000_000_000 + u64::from(nanos);
             let time_ns = time_ns.saturating_add_signed(self.at(time_ns).saturating_neg());
@@ -252,17 +248,6 @@ impl Offsets {
 
 fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
-}
-
-/// Reads until `bytes` are full or there is no more; returns how many there were.
-fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
-    let length = bytes.len();
-    let mut read = Vec::with_capacity(length);
-    let count = input.by_ref().take(length as u64).read_to_end(&mut read)?;
-    for (byte, value) in bytes.iter_mut().zip(read) {
-        *byte = value;
-    }
-    Ok(count)
 }
 
 #[cfg(test)]

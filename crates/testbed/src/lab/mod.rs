@@ -45,7 +45,7 @@ struct State {
     unreachable: Option<String>,
 }
 
-/// Which host.
+/// Part of a host in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Sender,

@@ -87,17 +87,7 @@ impl Remote {
         order: &Order,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Answer, AttemptError> {
-        self.ask_with(order, &[], is_interrupted)
-    }
-
-    /// The same, with data.
-    pub(super) fn ask_with(
-        &mut self,
-        order: &Order,
-        data: &[u8],
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Answer, AttemptError> {
-        self.exchange(order, data, is_interrupted)
+        self.exchange(order, &[], is_interrupted)
             .map(|(answer, _)| answer)
     }
 
@@ -107,9 +97,19 @@ impl Remote {
         order: &Order,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), AttemptError> {
-        match self.ask(order, is_interrupted)? {
-            Answer::Done => Ok(()),
-            other => Err(self.unexpected(&other)),
+        self.tell_with(order, &[], is_interrupted)
+    }
+
+    /// The same, with data.
+    pub(super) fn tell_with(
+        &mut self,
+        order: &Order,
+        data: &[u8],
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
+        match self.exchange(order, data, is_interrupted)? {
+            (Answer::Done, _) => Ok(()),
+            (other, _) => Err(self.unexpected(&other)),
         }
     }
 

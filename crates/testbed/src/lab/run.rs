@@ -5,6 +5,7 @@ use super::host::append_packet;
 use super::protocol::{Answer, FlowPlan, Order};
 use super::remote::Remote;
 use super::{LabSession, Role};
+use crate::drain::drain;
 use crate::error::AttemptError;
 use crate::sender::{SendingFlow, TimeZero};
 use crate::tcpdump::Captured;
@@ -23,11 +24,8 @@ use std::time::Duration;
 const WAIT: Span = Span::from_millis(300);
 /// Interval between checks.
 const WATCH: Duration = Duration::from_millis(50);
-/// Interval without arrivals after which the device is empty, and frames of others, such as ARP, that may arrive in it.
-const QUIET: Duration = Duration::from_millis(300);
+/// Frames of others that may arrive while the device is empty.
 const MAX_STRAY_FRAMES: u64 = 10;
-/// Longest wait for queues to drain: later packets count as lost.
-const DRAIN: Duration = Duration::from_secs(10);
 /// Most packets of a run.
 const MAX_PACKETS: usize = 50_000_000;
 /// Most addresses in the filter of a capture.
@@ -94,7 +92,7 @@ fn carry_out(
     hosts.processors()?;
     let (zero, senders) = hosts.send(flows)?;
     let (steal_ratio, idle_ratio) = hosts.processors()?;
-    hosts.drain()?;
+    drain(|| hosts.arrived(), MAX_STRAY_FRAMES, is_interrupted)?;
     let captures = hosts.fetch_captures(workspace)?;
     let clocks = hosts.correct(before, &captures)?;
     workspace.check_room()?;
@@ -171,10 +169,7 @@ impl Hosts<'_> {
         };
         self.receiver.tell(&listen, self.is_interrupted)?;
         let (load, data) = load(flows)?;
-        match self.sender.ask_with(&load, &data, self.is_interrupted)? {
-            Answer::Done => {}
-            other => return Err(self.sender.unexpected(&other)),
-        }
+        self.sender.tell_with(&load, &data, self.is_interrupted)?;
         let send = Order::Send {
             wait_ns: WAIT.nanos(),
         };
@@ -212,22 +207,6 @@ impl Hosts<'_> {
             }
         }
         Ok((steal, idle))
-    }
-
-    /// Wait until nothing arrives any more.
-    fn drain(&mut self) -> Result<(), AttemptError> {
-        let mut arrived = self.arrived()?;
-        let mut waited = Duration::ZERO;
-        while waited < DRAIN {
-            thread::sleep(QUIET);
-            waited += QUIET;
-            let now = self.arrived()?;
-            if now.saturating_sub(arrived) <= MAX_STRAY_FRAMES {
-                break;
-            }
-            arrived = now;
-        }
-        Ok(())
     }
 
     fn arrived(&mut self) -> Result<u64, AttemptError> {

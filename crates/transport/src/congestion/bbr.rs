@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-/// Whether samples tell of a probe for bandwidth.
+/// Effect of a probe for bandwidth on samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Feedback {
     None,
@@ -506,7 +506,7 @@ impl Bbr {
         window.bytes = window.bytes.min(bound);
     }
 
-    /// So many bytes under way, and no fewer than a host that sends and receives in bursts needs.
+    /// Raises bytes under way to as many as a host that sends and receives in bursts needs.
     fn with_budget(&self, bytes: u64) -> u64 {
         // Bursts take a millisecond of the pacing rate, or two segments: three are at the sender and the receiver.
         let burst = self.pacing_rate.unwrap_or(0) / 1_000;

@@ -1,12 +1,10 @@
 //! Parts of BBR's model of a path: rounds, the smallest round trip, aggregation of acknowledgements, bounds after loss.
 
-use super::Arrived;
 use super::arithmetic::{UNBOUNDED, percent_of, product};
 use super::delivery_rate::PathSample;
+use super::{Arrived, BETA};
 use slicewise_units::{Duration, Instant};
 
-/// Part of a bound that is left after a round trip with loss, percent.
-const BETA: u64 = super::BETA;
 /// For how long a round trip is the smallest.
 const MIN_RTT_LASTS: Duration = Duration::from_secs(10);
 /// How long after the last time that a small round trip was seen one is looked for.
