@@ -72,19 +72,20 @@ pub(crate) struct Arrivals {
 /// Frames lost, by policy, where and why; in all runs of each scenario.
 pub(crate) type ByScenario = BTreeMap<(usize, String, String), BTreeMap<usize, u64>>;
 
-/// Curves that are drawn beside estimates. Records must come cell by cell; the state of a cell's repetitions is merged
-/// when the next cell begins.
+/// Curves that are drawn beside estimates. Records must come cell by cell; a cell's distributions are complete when the
+/// next cell begins. Memory does not grow with the repetitions.
 #[derive(Debug, Default)]
 pub(crate) struct Curves {
     /// Policy and scenario of the runs that are being gathered.
     current: Option<(String, String)>,
-    /// By policy, one for each phase, and scenario: by slice, then repetition.
-    gathered: BTreeMap<(usize, usize), Vec<Vec<Vec<CdfPoint>>>>,
+    /// By policy, one for each phase, and scenario: by slice.
+    gathered: BTreeMap<(usize, usize), Vec<MeanDistribution>>,
     /// By policy, scenario, slice.
     pub(crate) delay: BTreeMap<(usize, usize, usize), Curve>,
     /// The first repetition of each cell.
     pub(crate) binned: Vec<BinnedRun>,
-    /// Every repetition of the first policy that has runs, as sent: no policy changes them.
+    /// The first [`REPETITIONS_DRAWN`] of each scenario under the first policy that has runs, as sent: no policy changes
+    /// them.
     pub(crate) arrivals: Vec<Arrivals>,
     /// By policy, class and reason: frames dropped in all runs of each scenario.
     pub(crate) drops: ByScenario,
@@ -128,7 +129,8 @@ impl Curves {
         if is_new {
             self.binned.push(binned(record, policy, scenario));
         }
-        if (self.arrivals.first()).is_none_or(|first| first.policy == policy) {
+        let is_drawn = record.key.repetition < REPETITIONS_DRAWN;
+        if is_drawn && (self.arrivals.first()).is_none_or(|first| first.policy == policy) {
             let slices = record.slices.iter().enumerate();
             self.arrivals
                 .extend(slices.map(|(slice, slice_record)| Arrivals {
@@ -143,9 +145,9 @@ impl Curves {
 
     fn on_phase(&mut self, record: &RunRecord, (policy, scenario): (usize, usize)) {
         let gathered = self.gathered.entry((policy, scenario)).or_default();
-        gathered.resize(record.slices.len(), Vec::new());
+        gathered.resize_with(record.slices.len(), MeanDistribution::default);
         for (gathered, slice) in gathered.iter_mut().zip(&record.slices) {
-            gathered.push(with_tail(&slice.delay_cdf, &slice.steady.delay));
+            gathered.add(&with_tail(&slice.delay_cdf, &slice.steady.delay));
         }
         let add = |to: &mut ByScenario, place: String, reason: &str, frames: u64| {
             let by_scenario = to.entry((policy, place, reason.to_owned())).or_default();
@@ -171,11 +173,11 @@ impl Curves {
         }
     }
 
-    /// Merge what was gathered last.
+    /// Complete the distributions gathered last.
     pub(crate) fn end_cell(&mut self) {
         for ((policy, scenario), slices) in std::mem::take(&mut self.gathered) {
-            for (slice, repetitions) in slices.into_iter().enumerate() {
-                let curve = Curve::of(mean_distribution(&repetitions));
+            for (slice, distribution) in slices.iter().enumerate() {
+                let curve = Curve::of(thinned(&distribution.points()));
                 self.delay.insert((policy, scenario, slice), curve);
             }
         }
@@ -268,27 +270,32 @@ fn with_tail(cdf: &[CdfPoint], delay: &DelayFigures) -> Vec<CdfPoint> {
 
 /// The mean of several distribution functions: that of all their samples, as every repetition has
 /// about as many.
-fn mean_distribution(repetitions: &[Vec<CdfPoint>]) -> Vec<CdfPoint> {
-    let measured: Vec<&Vec<CdfPoint>> = repetitions.iter().filter(|cdf| !cdf.is_empty()).collect();
-    let mut steps: Vec<CdfPoint> = Vec::new();
-    for cdf in &measured {
+#[derive(Debug, Default)]
+struct MeanDistribution {
+    /// Functions that have points.
+    functions: u32,
+    /// By value, the sum of the steps there. Values come from histograms, so there are not many.
+    steps: BTreeMap<u64, f64>,
+}
+
+impl MeanDistribution {
+    fn add(&mut self, cdf: &[CdfPoint]) {
+        self.functions += u32::from(!cdf.is_empty());
         let mut below = 0.0;
-        for CdfPoint(value, fraction) in cdf.iter() {
-            steps.push(CdfPoint(*value, (fraction - below) / measured.len() as f64));
+        for CdfPoint(value, fraction) in cdf {
+            *self.steps.entry(*value).or_default() += fraction - below;
             below = *fraction;
         }
     }
-    steps.sort_by_key(|step| step.0);
-    let mut merged: Vec<CdfPoint> = Vec::new();
-    let mut total = 0.0;
-    for CdfPoint(value, step) in steps {
-        total += step;
-        match merged.last_mut() {
-            Some(last) if last.0 == value => last.1 = f64::min(total, 1.0),
-            _ => merged.push(CdfPoint(value, f64::min(total, 1.0))),
-        }
+
+    fn points(&self) -> Vec<CdfPoint> {
+        let mut total = 0.0;
+        let steps = self.steps.iter().map(|(value, step)| {
+            total += step;
+            CdfPoint(*value, f64::min(total / f64::from(self.functions), 1.0))
+        });
+        steps.collect()
     }
-    thinned(&merged)
 }
 
 /// Fewer steps: one is left out where the steps around it are near in fraction and in value.
@@ -316,6 +323,8 @@ fn thinned(cdf: &[CdfPoint]) -> Vec<CdfPoint> {
     kept
 }
 
+/// More lines cannot be told from each other.
+pub(crate) const REPETITIONS_DRAWN: u32 = 20;
 /// A tenth of a microsecond: finer than a pixel at any zoom, and half the digits.
 const DELAY_UNIT_NS: u64 = 100;
 /// Steps that are nearer than this part of a curve's height, and of its width, are merged: no
@@ -350,13 +359,12 @@ mod tests {
 
     #[test]
     fn the_mean_of_two_distributions_is_that_of_their_samples() {
-        let merged = mean_distribution(&[
-            distribution(vec![100, 200]),
-            Vec::new(),
-            distribution(vec![200, 400]),
-        ]);
+        let mut mean = MeanDistribution::default();
+        for values in [vec![100, 200], Vec::new(), vec![200, 400]] {
+            mean.add(&distribution(values));
+        }
         assert_eq!(
-            merged,
+            mean.points(),
             [CdfPoint(100, 0.25), CdfPoint(200, 0.75), CdfPoint(400, 1.0)]
         );
     }

@@ -1,6 +1,6 @@
 //! The scalars of many runs: the input of summaries, verdicts and published figures.
 //!
-//! A record contains time series and distributions, some 100 kB; less than 2 kB per run is kept here, so
+//! A record contains time series and distributions, some 100 kB; some 3 kB per run of two slices are kept here, so
 //! that thousands of runs fit. Runs may be added in any order: results depend only on policy, scenario
 //! and repetition.
 

@@ -1,6 +1,7 @@
 //! The page's sections of charts, complete without the page's script: texts and still figures, which the script
 //! replaces by charts.
 
+use crate::curves::REPETITIONS_DRAWN;
 use crate::figures::{Figures, SLICES_ON_PAGE};
 use crate::findings::Findings;
 use crate::markup::{Section, table};
@@ -227,8 +228,12 @@ pub(super) fn arrivals(findings: &Findings) -> Option<Section> {
         .policies
         .get(first.policy)
         .map_or("", |p| findings.study().policy_of_runs(&p.name));
+    let of_the_first = match findings.study().repetitions > REPETITIONS_DRAWN {
+        true => format!(", of the first {REPETITIONS_DRAWN}"),
+        false => String::new(),
+    };
     let body = html! {
-        p.note { "Time between consecutive frames as sent by the first source of each slice under policy “" (policy) "”; one line per repetition. A policy acts after sending and cannot change them." }
+        p.note { "Time between consecutive frames as sent by the first source of each slice under policy “" (policy) "”; one line per repetition" (of_the_first) ". A policy acts after sending and cannot change them." }
         div.controls { label hidden[findings.study().scenarios.len() < 2] { "Scenario " select #arrivals-scenario {} } }
         div #arrivals-chart {}
     };
