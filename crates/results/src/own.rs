@@ -1,4 +1,5 @@
-//! Which files of a results folder are this program's own: by name and place. Only these are removed.
+//! Which files of a results folder are this program's own: by name and place, records also by their beginning. Only these
+//! are removed.
 
 use crate::atomic::target_name;
 use crate::checksum::Form;
@@ -9,6 +10,7 @@ use crate::names::{
 use crate::{Action, ResultsError, open};
 use serde_json::Value;
 use slicewise_stats::path::path_component;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -23,7 +25,7 @@ pub(crate) fn remove_results(
     walk(root, &mut Vec::new(), &mut |path, parts, is_folder| {
         if is_folder {
             folders.push(path);
-        } else if is_own_file(parts, &names) && !is_kept(&path) {
+        } else if is_own_file(parts, &names) && may_be_written(&path, parts) && !is_kept(&path) {
             files.push(path);
         }
     })?;
@@ -68,6 +70,21 @@ pub(crate) fn may_be_study_file(text: &[u8]) -> bool {
     begins(Form::Pretty.start())
         || begins("{\n  \"format\": \"slicewise results\"")
         || text.iter().all(|&byte| byte == 0)
+}
+
+/// Returns false for a file that has the name of records and begins otherwise: one of somebody else's.
+fn may_be_written(path: &Path, parts: &[&str]) -> bool {
+    if !parts.last().is_some_and(|name| is_records_file(name)) {
+        return true;
+    }
+    let start = Form::Compact.start().as_bytes();
+    let mut found = Vec::new();
+    let read = open::regular(path).ok().flatten().map(|file| {
+        let mut beginning = file.take(start.len() as u64);
+        beginning.read_to_end(&mut found)
+    });
+    let is_zeros = found.iter().all(|&byte| byte == 0);
+    matches!(read, Some(Ok(_))) && (is_zeros || start.starts_with(&found))
 }
 
 fn remove_file(path: &Path) -> Result<(), ResultsError> {
@@ -265,6 +282,37 @@ mod tests {
         ] {
             assert!(!is_own(other), "{other}");
         }
+    }
+
+    #[test]
+    fn files_of_others_stay_even_under_names_of_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = folder.path().join("runs/fifo");
+        let left = |texts: [&str; 5]| {
+            fs::create_dir_all(&policy).unwrap();
+            for (number, text) in texts.iter().enumerate() {
+                fs::write(policy.join(format!("{number}.jsonl")), text).unwrap();
+            }
+            remove_results(folder.path(), |_| false).unwrap();
+            let is_left = |number: &usize| policy.join(format!("{number}.jsonl")).exists();
+            (0..texts.len()).filter(is_left).collect::<Vec<_>>()
+        };
+        let ours = [
+            "",
+            "\0\0",
+            "{\"sha",
+            "{\"sha256\":\"0f\",",
+            "{\"sha256\":\"",
+        ];
+        assert!(left(ours).is_empty());
+        let theirs = [
+            "{\"mine\":1}",
+            "x",
+            "\n",
+            "{\"sha1\":\"",
+            "\u{feff}{\"sha256\":\"",
+        ];
+        assert_eq!(left(theirs), [0, 1, 2, 3, 4]);
     }
 
     #[test]

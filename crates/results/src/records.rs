@@ -1,11 +1,12 @@
 //! Records of the runs of a policy under a scenario: one file, one line each.
 //!
 //! A record is appended by one call. A killed process so leaves whole lines and at most the beginning of another one, which
-//! nobody reads and the next record replaces. A run that is done again is appended as well: of two lines of a repetition the
+//! nobody reads and the next record replaces; a whole record whose line feed alone is missing, as editors leave it, counts. A run that is done again is appended as well: of two lines of a repetition the
 //! last one counts. As soon as all repetitions are there, lines are put in their order, so that the same runs make the
 //! same file, whoever carried them out and in whichever order.
 
 use crate::atomic::AtomicFile;
+use crate::checksum::{self, Form};
 use crate::names::RECORD_BYTES;
 use crate::open::{self, ReadError};
 use crate::{Action, ResultsError};
@@ -67,6 +68,8 @@ struct Index {
     count: u64,
     /// Where the last whole line ends, in bytes.
     end: u64,
+    /// The last line has no line feed.
+    is_open: bool,
 }
 
 impl Index {
@@ -92,12 +95,18 @@ impl Index {
             if bytes == HEAD_BYTES && !head.ends_with(b"\n") {
                 bytes += reader.skip_until(b'\n')? as u64;
             }
-            let mut last = [0];
-            if bytes > 0 {
-                file.read_exact_at(&mut last, index.end + bytes - 1)?;
+            if bytes == 0 {
+                return Ok(index);
             }
-            // The end, or the beginning of a line.
+            let mut last = [0];
+            file.read_exact_at(&mut last, index.end + bytes - 1)?;
             if last != *b"\n" {
+                // The beginning of a line, or all of it.
+                index.is_open = is_whole(file, index.end, bytes)?;
+                if index.is_open {
+                    index.push(repetition(&head), bytes + 1);
+                    index.end -= 1;
+                }
                 return Ok(index);
             }
             index.push(repetition(&head), bytes);
@@ -132,6 +141,20 @@ impl Index {
         let numbers = self.lines.values().map(|line| line.number);
         numbers.eq(1..=self.count)
     }
+}
+
+/// Returns true if these bytes of a file are a record as it was sealed.
+fn is_whole(file: &File, start: u64, bytes: u64) -> io::Result<bool> {
+    if bytes > RECORD_BYTES {
+        return Ok(false);
+    }
+    let line = Line {
+        number: 0,
+        start,
+        bytes,
+    };
+    let mut text = text_of(file, line)?;
+    Ok(checksum::unseal(&mut text, Form::Compact).is_ok())
 }
 
 /// The repetition in the first bytes of a record.
@@ -217,6 +240,12 @@ impl RecordFiles {
         let index = files.entry(path.to_owned()).or_default();
         let failed = |error| ResultsError::io(Action::Write, path, error);
         index.follow(&file).map_err(failed)?;
+        if index.is_open {
+            file.write_all(b"\n").map_err(failed)?;
+            index.end += 1;
+            index.is_open = false;
+            index.stamp = stamp(&file).ok();
+        }
         // A killed process left the beginning of a line.
         if index.stamp.is_some_and(|stamp| stamp.1 > index.end) {
             file.set_len(index.end).map_err(failed)?;

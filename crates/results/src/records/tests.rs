@@ -40,6 +40,20 @@ fn the_beginning_of_a_record_is_not_read_and_gives_way_to_the_next() {
 }
 
 #[test]
+fn a_whole_record_without_its_line_feed_counts_and_gets_it() {
+    let (_folder, path) = file();
+    let sealed = |repetition| checksum::seal(&record(repetition, "whole"), Form::Compact);
+    add_to(&path, &[&sealed(0), &b"\n"[..], &sealed(1)].concat());
+    let files = RecordFiles::default();
+    assert_eq!(files.repetitions(&path).unwrap(), [0, 1]);
+    assert_eq!(text(&files, &path, 1).unwrap(), sealed(1));
+    files.append(&path, (2, 4), sealed(2)).unwrap();
+    let lines = (0..3).map(|repetition| [sealed(repetition), b"\n".to_vec()].concat());
+    assert_eq!(fs::read(&path).unwrap(), lines.collect::<Vec<_>>().concat());
+    assert_eq!(text(&RecordFiles::default(), &path, 1).unwrap(), sealed(1));
+}
+
+#[test]
 fn lines_of_no_repetition_are_named_until_every_repetition_is_there_and_gone_then() {
     let (_folder, path) = file();
     let files = RecordFiles::default();
