@@ -230,7 +230,7 @@ impl Bbr {
             return;
         };
         if self.is_sampling_probe && is_too_much(&sample) {
-            sample.in_flight = in_flight_at_loss(&sample, bytes);
+            sample.in_flight = in_flight_at_loss(&sample, bytes, window.mss);
             self.on_too_much(&sample, window, now);
         }
     }

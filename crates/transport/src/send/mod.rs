@@ -401,6 +401,10 @@ impl Sender {
         if let Some(model) = self.congestion.model() {
             let in_flight = (before, self.board.in_flight());
             model.on_sent(end, in_flight, &mut self.window, now);
+            // After a silence the model may have changed the pacing rate.
+            if before == 0 {
+                self.bursts.invalidate();
+            }
         }
         self.is_forced = false;
         self.figures.segments += segments;

@@ -1,8 +1,8 @@
-use super::upper::LOSS_PART;
 use super::*;
 use std::collections::VecDeque;
 
-/// 100 segments were under way with the last of the 10 lost, and none were lost before: at 90 segments and 2 % of all.
+/// 100 segments were under way with the last of the 10 lost: the third made it more than 2 %, whether one detection told
+/// of all or of each.
 #[test]
 fn the_bound_after_loss_is_where_loss_became_too_much() {
     let sample = PathSample {
@@ -11,13 +11,19 @@ fn the_bound_after_loss_is_where_loss_became_too_much() {
         ..PathSample::default()
     };
     assert!(is_too_much(&sample));
-    let at = in_flight_at_loss(&sample, 10_000);
-    assert_eq!((at - 90_000) * LOSS_PART / at, 0, "below 2 %");
-    assert_eq!(
-        (at + 50 - 90_000) * LOSS_PART / (at + 50),
-        1,
-        "and not far below"
-    );
+    assert_eq!(in_flight_at_loss(&sample, 10_000, 1_000), 99_000);
+    let third = PathSample {
+        lost: 3_000,
+        ..sample
+    };
+    assert_eq!(in_flight_at_loss(&third, 1_000, 1_000), 99_000);
+    let small = PathSample {
+        in_flight: 20_000,
+        lost: 1_000,
+        ..sample
+    };
+    // A segment of 1000 B after 19,000 B: 2 % are reached with 387 B of it.
+    assert_eq!(in_flight_at_loss(&small, 1_000, 1_000), 19_387);
     let fewer = PathSample {
         lost: 2_000,
         ..sample

@@ -82,11 +82,15 @@ pub(super) const fn is_too_much(sample: &PathSample) -> bool {
     sample.lost > sample.in_flight / LOSS_PART
 }
 
-/// Bytes under way at which the loss of `bytes` made too much of it, by the state when the last of them was sent.
-pub(super) const fn in_flight_at_loss(sample: &PathSample, bytes: u64) -> u64 {
-    let before = sample.in_flight.saturating_sub(bytes);
-    let lost_before = sample.lost.saturating_sub(bytes);
-    // The prefix of the lost bytes with which loss reaches the limit: (before + x) / 50 = lost_before + x.
+/// Bytes under way at which the loss of `bytes` made too much of it, by the state when the last of them was sent. Packets
+/// of which one detection tells count one after the other, as if each were sent with as much under way.
+pub(super) fn in_flight_at_loss(sample: &PathSample, bytes: u64, mss: u64) -> u64 {
+    let mss = mss.max(1);
+    let before = sample.in_flight.saturating_sub(mss.min(bytes));
+    let known = sample.lost.saturating_sub(bytes);
+    let still_little = (sample.in_flight / LOSS_PART).saturating_sub(known) / mss;
+    let lost_before = known + still_little * mss;
+    // The prefix of the deciding packet with which loss reaches the limit: (before + x) / 50 = lost_before + x.
     let prefix = before.saturating_sub(LOSS_PART * lost_before) / (LOSS_PART - 1);
     before + prefix
 }
