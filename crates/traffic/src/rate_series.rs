@@ -1,6 +1,7 @@
 //! Rates of a link that change during a run: steps, or a trace in the format of Mahimahi (R. Netravali et al., "Mahimahi: Accurate
 //! Record-and-Replay for HTTP", USENIX ATC 2015).
 
+use sha2::{Digest, Sha256};
 use slicewise_units::{BitRate, Duration, Instant};
 
 /// Bits that an opportunity of a trace carries: a packet of 1500 B.
@@ -25,6 +26,7 @@ pub struct RateSeries {
     steps: Vec<RateStep>,
     /// After which time it begins again; `None` if the last rate stays.
     period: Option<Duration>,
+    sha256: [u8; 32],
 }
 
 /// Why steps or a trace cannot be used.
@@ -102,10 +104,7 @@ impl RateSeries {
                 later: later.at,
             });
         }
-        Ok(Self {
-            steps,
-            period: None,
-        })
+        Ok(Self::new(steps, None))
     }
 
     /// A trace: each line is a time in milliseconds by which 1500 B more may have passed; it repeats after the last.
@@ -141,10 +140,27 @@ impl RateSeries {
         if !has_period {
             return Err(RateSeriesError::NoPeriod);
         }
-        Ok(Self {
+        Ok(Self::new(steps, Some(Duration::from_millis(before))))
+    }
+
+    fn new(steps: Vec<RateStep>, period: Option<Duration>) -> Self {
+        let mut hash = Sha256::new();
+        for RateStep { at, rate } in &steps {
+            hash.update(at.nanos().to_le_bytes());
+            hash.update(rate.bits_per_second().to_le_bytes());
+        }
+        hash.update(period.map_or(0, Duration::nanos).to_le_bytes());
+        Self {
             steps,
-            period: Some(Duration::from_millis(before)),
-        })
+            period,
+            sha256: hash.finalize().into(),
+        }
+    }
+
+    /// SHA-256 of steps and period: equal for equal series.
+    #[must_use]
+    pub const fn sha256(&self) -> &[u8; 32] {
+        &self.sha256
     }
 
     /// The steps, at least one; the first is at 0 s.
