@@ -125,7 +125,8 @@ impl Manager {
     #[inline]
     pub(super) fn on_empty(&mut self, queue: usize, now: Instant) {
         match self {
-            Self::TailDrop | Self::DualPi2(_) => {}
+            Self::TailDrop => {}
+            Self::DualPi2(state) => state.on_empty(queue),
             Self::Red(states) => states[queue].on_empty(now),
             Self::Pie(states) => states[queue].on_empty(),
             Self::CoDel(codel, states) => codel.on_empty(&mut states[queue]),

@@ -1,4 +1,4 @@
-//! `DualPI2`: a queue for frames of scalable congestion controls (L), one for all others (C), and a controller that marks and
+//! `DualPI2`: a queue for ECT(1) frames of scalable congestion controls (L), one for all others (C), and a controller that marks and
 //! drops in both so that flows share the rate (RFC 9332, appendix A).
 //!
 //! Every `update` a proportional-integral controller changes the base probability p' by α·(delay − target) +
@@ -91,6 +91,11 @@ impl DualPi2State {
         } else {
             Decision::Send
         }
+    }
+
+    /// A queue has become empty without a departure.
+    pub(super) const fn on_empty(&mut self, queue: usize) {
+        self.delays[queue] = Duration::ZERO;
     }
 
     /// Continue with the state of `old`.
