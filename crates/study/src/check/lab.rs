@@ -93,6 +93,25 @@ impl Checker<'_> {
                 sender.address, receiver.address);
             return None;
         }
+        if let (Some(one), Some(other)) = (&spec.sender, &spec.receiver)
+            && one.value.ssh.as_ref().map(|at| &at.value)
+                == other.value.ssh.as_ref().map(|at| &at.value)
+        {
+            let at = spec.receiver.as_ref()?.place("ssh")?;
+            problem!(self.problems, at => "sender and receiver are one host: one host can take part only once";
+                "name a second host, or measure between namespaces of one: `--on tc` or `--on gateway`");
+            return None;
+        }
+        for (host, address) in [
+            (&spec.sender, sender.address),
+            (&spec.receiver, receiver.address),
+        ] {
+            if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+                let at = host.as_ref()?.place("address")?;
+                problem!(self.problems, at => "{address} is no address of an interface towards a device");
+                return None;
+            }
+        }
         let ssh_config = spec.ssh_config.as_ref().map(|path| {
             let beside = self.sources.beside(path.span.file, &path.value);
             self.files.locate(&beside)
@@ -110,6 +129,9 @@ impl Checker<'_> {
         let host = &spec.value;
         let ssh = host.ssh.as_ref().and_then(|ssh| self.destination(ssh));
         let interface = (host.interface.as_ref()).and_then(|name| self.interface(name));
+        if let Some(program) = &host.program {
+            self.check_text(program, "the command that starts this program")?;
+        }
         let program = (host.program.as_ref()).map_or(DEFAULT_PROGRAM, |at| at.value.as_str());
         Some(LabHost {
             ssh: ssh?,
@@ -132,6 +154,7 @@ impl Checker<'_> {
                         "leave out `ssh` or `operator`");
                     return None;
                 }
+                self.check_text(text, "what a person has to do")?;
                 ConfiguredBy::Operator(text.value.clone())
             }
             (None, Some(line)) => {
@@ -175,6 +198,22 @@ impl Checker<'_> {
 
     /// Check the placeholders of a command.
     fn check_line(&mut self, line: &At<String>, device: &LabDeviceSpec) -> Option<()> {
+        self.check_text(line, "the command that puts a policy in force")?;
+        if device.export.is_none() && !line.value.contains("{policy}") {
+            problem!(self.problems, line.span => "this command is the same for every policy";
+                "give it the name, `{{policy}}`, or the configuration: `export: tc`, `ios`, `ovs`, `dpdk` or `p4-tins`");
+            return None;
+        }
+        let is_quoted = |name: &str| {
+            ["'", "\""]
+                .iter()
+                .any(|quote| line.value.contains(&format!("{quote}{{{name}}}{quote}")))
+        };
+        if is_quoted("policy") || is_quoted("file") {
+            problem!(self.problems, line.span => "`{{policy}}` and `{{file}}` are filled in as quoted words of a shell";
+                "leave out the quotes around them");
+            return None;
+        }
         if !line.value.contains("{file}") {
             return Some(());
         }
@@ -191,9 +230,26 @@ impl Checker<'_> {
         Some(())
     }
 
+    /// Refuse an empty text.
+    fn check_text(&mut self, text: &At<String>, what: &str) -> Option<()> {
+        if text.value.trim().is_empty() {
+            problem!(self.problems, text.span => "this is empty: expected {what}");
+            return None;
+        }
+        Some(())
+    }
+
     fn lab_clocks(&mut self, spec: &Placed<LabClocksSpec>) -> Option<LabClocks> {
         let clocks = &spec.value;
         let Some(synchronised) = &clocks.synchronised else {
+            if let Some(limit) = clocks
+                .limit
+                .as_ref()
+                .filter(|at| at.value == Duration::ZERO)
+            {
+                problem!(self.problems, limit.span => "no offset is known exactly: expected a limit above zero, such as `1 ms`");
+                return None;
+            }
             let limit = clocks.limit.as_ref().map_or(DEFAULT_LIMIT, |at| at.value);
             return Some(measured(limit));
         };

@@ -78,6 +78,23 @@ fn contradictions_have_their_places() {
         error: sender and receiver need two addresses of one IP version, and they have 10.0.1.2 and 2001:db8::2
         --> lab.yaml:2:51
         ");
+    assert_snapshot!(wrong("ssh: host-b", "ssh: user@host-a"), @r"
+        error: sender and receiver are one host: one host can take part only once
+        --> lab.yaml:2:17
+        = help: name a second host, or measure between namespaces of one: `--on tc` or `--on gateway`
+        ");
+    assert_snapshot!(wrong("address: 10.0.2.2", "address: 0.0.0.0"), @r"
+        error: 0.0.0.0 is no address of an interface towards a device
+        --> lab.yaml:2:51
+        ");
+    assert_snapshot!(wrong("program: sudo slicewise", "program: ' '"), @r"
+        error: this is empty: expected the command that starts this program
+        --> lab.yaml:2:70
+        ");
+    assert_snapshot!(wrong("device:", "clocks: {limit: 0 s}\ndevice:"), @r"
+        error: no offset is known exactly: expected a limit above zero, such as `1 ms`
+        --> lab.yaml:3:17
+        ");
     assert_snapshot!(wrong(", export: ios", ""), @r"
         error: `{file}` is the exported configuration, and policies are not exported
         --> lab.yaml:3:17
@@ -105,6 +122,24 @@ fn contradictions_have_their_places() {
         error: `ssh` is the host of `apply`, and a person configures this device
         --> lab.yaml:3:32
         = help: leave out `ssh` or `operator`
+        ");
+    assert_snapshot!(wrong("'./apply.sh {policy} {file}'", "''"), @r"
+        error: this is empty: expected the command that puts a policy in force
+        --> lab.yaml:3:17
+        ");
+    assert_snapshot!(wrong("apply: './apply.sh {policy} {file}', export: ios", "operator: ''"), @r"
+        error: this is empty: expected what a person has to do
+        --> lab.yaml:3:20
+        ");
+    assert_snapshot!(wrong("'./apply.sh {policy} {file}', export: ios", "./apply.sh"), @r"
+        error: this command is the same for every policy
+        --> lab.yaml:3:17
+        = help: give it the name, `{policy}`, or the configuration: `export: tc`, `ios`, `ovs`, `dpdk` or `p4-tins`
+        ");
+    assert_snapshot!(wrong("'./apply.sh {policy} {file}'", "\"./apply.sh '{policy}'\""), @r"
+        error: `{policy}` and `{file}` are filled in as quoted words of a shell
+        --> lab.yaml:3:17
+        = help: leave out the quotes around them
         ");
     assert_snapshot!(wrong("device:", "clocks: {synchronised: 1 us, limit: 1 ms}\ndevice:"), @r"
         error: clocks are either measured (`check`, `limit`) or stated to be `synchronised`
