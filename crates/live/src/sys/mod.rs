@@ -17,6 +17,7 @@ pub mod signals;
 pub mod socket;
 pub mod storage;
 pub mod tcp;
+pub mod terminal;
 pub mod time;
 
 use std::io;
