@@ -47,8 +47,7 @@ pub fn device(
 
 /// Carry out orders from standard input until it ends.
 pub fn host() -> Result<Exit, Failure> {
-    let (input, output) = (io::stdin().lock(), io::stdout().lock());
-    serve(input, output, VERSION)
+    serve(io::stdin(), io::stdout().lock(), VERSION)
         .map(|()| Exit::Success)
         .map_err(|error| Failure::system(format!("a host of a lab: {error}")))
 }

@@ -258,7 +258,7 @@ impl Attempt<'_> {
         drop(clients);
         device.load_ended()?;
         let observed = applications.finish(zero)?;
-        drain(|| hosts.arrived(), 0, interrupted)?;
+        drain(|| hosts.arrived(), interrupted)?;
         drop(awake);
         drop(udp_sink);
         device.check()?;

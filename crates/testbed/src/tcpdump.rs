@@ -50,7 +50,7 @@ impl Capturing {
             .args(["-Z", "root", "-w"])
             .arg(file);
         if !filter.is_empty() {
-            command.arg(filter);
+            command.arg("--").arg(filter);
         }
         let name = format!("tcpdump at the {end} end");
         let mut process = Process::start(name, command, namespace)?;

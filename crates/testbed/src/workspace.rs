@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Names of the captures of a run.
 pub const CAPTURE_NAMES: [&str; 2] = ["sent.pcap", "received.pcap"];
+/// Most folders that killed processes of one number may have left.
+const MAX_LEFT: u32 = 1_000;
 /// Room that must be left: less is none, for a file system keeps some for itself.
 const ROOM_BYTES: usize = 1 << 16;
 
@@ -36,13 +38,23 @@ impl Workspace {
     /// Make it. Captures of a run that is to be kept come into its folder below a root, once they are taken.
     ///
     /// Its folders are this user's alone, for others may be allowed to write beside them; they are new, and on
-    /// the list, for the next testbed; without a lease, as in a lab, they are on no list.
+    /// the list, for the next testbed; without a lease, as in a lab, they are on no list, and what a killed process left
+    /// stays.
     pub(crate) fn new(
         lease: Option<&Lease>,
         kept: Option<(&Path, &RunKey)>,
     ) -> Result<Self, AttemptError> {
         let process = std::process::id();
-        let temporary = std::env::temp_dir().join(format!("{PREFIX}{process}-files"));
+        let mut temporary = std::env::temp_dir().join(format!("{PREFIX}{process}-files"));
+        if lease.is_none() {
+            // A killed process may have had the same number.
+            let others = (1..MAX_LEFT).map(|n| temporary.with_extension(n.to_string()));
+            let free = |path: &PathBuf| path.symlink_metadata().is_err();
+            temporary = std::iter::once(temporary.clone())
+                .chain(others)
+                .find(free)
+                .unwrap_or(temporary);
+        }
         // The next testbed may be started elsewhere.
         let temporary = std::path::absolute(&temporary).map_err(failed(&temporary))?;
         let kept = kept.map(|(root, key)| Kept::new(root, key)).transpose()?;

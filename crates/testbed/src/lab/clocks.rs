@@ -36,18 +36,20 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Of one exchange: sent by the own clock, received and answered by the other one, and back by the own one.
-    fn of(sent_ns: u64, received_ns: u64, answered_ns: u64, back_ns: u64) -> Self {
+    /// Of one exchange: sent by the own clock, received and answered by the other one, and back by the own one. `None`
+    /// where a clock was set meanwhile.
+    fn of(sent_ns: u64, received_ns: u64, answered_ns: u64, back_ns: u64) -> Option<Self> {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let there = signed(received_ns).saturating_sub(signed(sent_ns));
         let back = signed(answered_ns).saturating_sub(signed(back_ns));
-        let away = back_ns.saturating_sub(sent_ns);
-        let round_trip = away.saturating_sub(answered_ns.saturating_sub(received_ns));
-        Self {
+        let away = back_ns.checked_sub(sent_ns)?;
+        let held = answered_ns.checked_sub(received_ns)?;
+        let round_trip = away.checked_sub(held)?;
+        Some(Self {
             at_ns: sent_ns,
             offset_ns: there.midpoint(back),
             bound_ns: round_trip.div_ceil(2),
-        }
+        })
     }
 }
 
@@ -111,7 +113,7 @@ fn exchange(socket: &UdpSocket, number: u64) -> Option<Comparison> {
         // Answers to earlier packets may be late.
         match fields(buffer.get(..length)?) {
             Some([answered, received_ns, answered_ns]) if answered == number => {
-                return Some(Comparison::of(sent_ns, received_ns, answered_ns, back_ns));
+                return Comparison::of(sent_ns, received_ns, answered_ns, back_ns);
             }
             _ => {}
         }
@@ -270,9 +272,23 @@ mod tests {
             let other = |own_ns: u64| own_ns.saturating_add_signed(offset_ns);
             let arrived = START_NS + there_ns;
             let left = arrived + held_ns;
-            let found = Comparison::of(START_NS, other(arrived), other(left), left + back_ns);
+            let found = Comparison::of(START_NS, other(arrived), other(left), left + back_ns).unwrap();
             prop_assert_eq!(found.bound_ns, (there_ns + back_ns).div_ceil(2));
             prop_assert!(found.offset_ns.abs_diff(offset_ns) <= found.bound_ns);
+        }
+
+        #[test]
+        fn an_exchange_during_which_a_clock_was_set_is_none(
+            step_ns in 100_000_001_u64..SECOND_NS,
+            there_ns in 0_u64..50_000_000,
+            back_ns in 0_u64..50_000_000,
+        ) {
+            let arrived = START_NS + there_ns;
+            let back = arrived + back_ns;
+            // The own clock back, the other one ahead or back.
+            prop_assert_eq!(Comparison::of(START_NS, arrived, arrived, back - step_ns), None);
+            prop_assert_eq!(Comparison::of(START_NS, arrived, arrived + step_ns, back), None);
+            prop_assert_eq!(Comparison::of(START_NS, arrived, arrived - step_ns, back), None);
         }
 
         #[test]

@@ -4,6 +4,7 @@ use super::ssh;
 use crate::error::AttemptError;
 use crate::process::Process;
 use crate::suitability::UnsupportedSetting;
+use slicewise_live::sys::terminal;
 use slicewise_study::{ConfiguredBy, Lab, Study, StudyPolicy};
 use std::fs::{self, File};
 use std::io;
@@ -110,6 +111,8 @@ fn filled(line: &str, policy: &str, file: &Path) -> String {
 }
 
 fn wait_for_enter(is_interrupted: &dyn Fn() -> bool) -> Result<(), AttemptError> {
+    // Enter that was pressed before the question is no answer to it.
+    let _ = terminal::discard_typed();
     let (sender, answers) = channel();
     // It waits on, should the user interrupt the study instead.
     thread::spawn(move || {

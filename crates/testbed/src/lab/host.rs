@@ -1,10 +1,10 @@
 //! A host of a lab: carries out orders from its standard input, and ends with it.
 
 use super::clocks::{Answering, compare};
+use super::orders::Orders;
 use super::protocol::{self, Answer, FlowPlan, Line, Order};
 use crate::command::{self, Tool};
 use crate::error::AttemptError;
-use crate::hosts::frames_received;
 use crate::lease::{Lease, LeaseError};
 use crate::machine::{self, ProcessorTime};
 use crate::sender::{Sender, SendingFlow, TimeZero};
@@ -15,8 +15,8 @@ use serde::Deserialize;
 use slicewise_live::awake::Awake;
 use slicewise_traffic::{Pattern, Random, Recorded, Replay, Sizes, Source, Timeline};
 use slicewise_units::{Duration as Span, Instant as Moment};
-use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -24,23 +24,28 @@ use std::time::{Duration, Instant};
 /// Largest piece of a capture in a message, bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 /// Longest wait for the end of a host whose connection has ended.
-const ENDING: Duration = Duration::from_secs(5);
+const ENDING: Duration = Duration::from_secs(35);
 /// Bytes of a packet in the data of flows.
 const PACKET_BYTES: usize = 12;
 
-/// Carry out the orders of `input` until it ends, and answer each. All that was started ends, and all files are deleted
-/// with it.
+/// Carry out the orders of `input` until it ends, or is silent for half a minute, and answer each. All that was started ends,
+/// and all files are deleted with it.
 ///
 /// # Errors
 /// If orders cannot be read, or answers not written.
-pub fn serve(mut input: impl BufRead, mut output: impl Write, version: &str) -> io::Result<()> {
+pub fn serve(
+    input: impl Read + Send + 'static,
+    mut output: impl Write,
+    version: &str,
+) -> io::Result<()> {
     let ready = Answer::Ready {
         version: version.to_owned(),
     };
     protocol::write(&mut output, &ready, &[])?;
+    let orders = Orders::of(input);
     let mut host = Host::default();
     loop {
-        let (order, data) = match protocol::read::<Order>(&mut input)? {
+        let (order, data) = match orders.next()? {
             Line::Message(order, data) => (order, data),
             Line::End => return Ok(()),
             Line::Other(line) => {
@@ -57,6 +62,41 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write, version: &str) -> 
         });
         protocol::write(&mut output, &answer, &data)?;
     }
+}
+
+/// Datagrams that have arrived at this host, taken or refused. Sinks have no room for those that nobody takes.
+fn datagrams_arrived() -> Result<u64, AttemptError> {
+    let mut sum = 0;
+    for path in ["/proc/thread-self/net/snmp", "/proc/thread-self/net/snmp6"] {
+        let text = match fs::read_to_string(path) {
+            // Without IPv6.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.ends_with('6') => {
+                continue;
+            }
+            text => text.map_err(AttemptError::failed(path))?,
+        };
+        sum += datagrams(&text);
+    }
+    Ok(sum)
+}
+
+/// Datagrams by the counters of UDP (RFC 4113) in `/proc/net/snmp`, which has a line of names and one of values, or in
+/// `/proc/net/snmp6`, which has a line for each.
+fn datagrams(text: &str) -> u64 {
+    let is_arrived = |name: &str| ["InDatagrams", "NoPorts", "InErrors"].contains(&name);
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let in_columns = names.split_whitespace().zip(values.split_whitespace());
+    let in_lines = text.lines().filter_map(|line| {
+        let (name, value) = line.strip_prefix("Udp6")?.split_once(char::is_whitespace)?;
+        Some((name, value.trim()))
+    });
+    let arrived = in_columns
+        .chain(in_lines)
+        .filter(|(name, _)| is_arrived(name));
+    arrived
+        .filter_map(|(_, value)| value.parse::<u64>().ok())
+        .sum()
 }
 
 /// Everything that runs on a host for one attempt at a run, ended in this order.
@@ -94,7 +134,7 @@ impl Host {
             Order::Send { wait_ns } => self.send(wait_ns)?,
             Order::StopSending => self.stop_sending()?,
             Order::CountArrived => Answer::Arrived {
-                frames: frames_received(&self.interface)?,
+                datagrams: datagrams_arrived()?,
             },
             Order::ReadProcessors => self.read_processors(),
             Order::StopCapture => self.stop_capture()?,
@@ -118,7 +158,10 @@ impl Host {
         let start = Instant::now();
         let lease = Lease::take(|| (), |_| (), || start.elapsed() > ENDING).map_err(|error| {
             AttemptError::Failed(match error {
-                LeaseError::Interrupted => "another testbed is running there".to_owned(),
+                LeaseError::Interrupted => {
+                    // Or the host of a run whose connection was interrupted.
+                    return AttemptError::Retryable("another testbed is running there".to_owned());
+                }
                 LeaseError::Privileges => {
                     "real packets require root: log in as root, or let the lab say `program: sudo \
                     slicewise`"
@@ -319,6 +362,7 @@ mod tests {
     /// Answers to these orders, and whether all could be read.
     fn answers(input: &[u8]) -> (Vec<Answer>, bool) {
         let mut output = Vec::new();
+        let input = io::Cursor::new(input.to_vec());
         let served = serve(input, &mut output, "1.2.3");
         let mut output = output.as_slice();
         let mut answers = Vec::new();
@@ -379,6 +423,25 @@ mod tests {
         assert!(greeted.len() == 1 && !is_read);
         let (greeted, is_read) = answers(b"[{\"order\":\"reboot\"},0]\n");
         assert!(greeted.len() == 1 && !is_read);
+    }
+
+    #[test]
+    fn datagrams_count_whether_they_are_taken_or_refused() {
+        let columns = "Ip: InReceives InDelivers\nIp: 900 900\n\
+            Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\nUdp: 100 20 3 7 3\n\
+            UdpLite: InDatagrams NoPorts\nUdpLite: 5 5\n";
+        assert_eq!(datagrams(columns), 123);
+        let lines = "Ip6InReceives  \t900\nUdp6InDatagrams  \t40\nUdp6NoPorts \t2\nUdp6InErrors\t1\nUdp6OutDatagrams\t9\n\
+            UdpLite6InDatagrams\t5\n";
+        assert_eq!(datagrams(lines), 43);
+        let before = datagrams_arrived().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket
+            .send_to(b"one", socket.local_addr().unwrap())
+            .unwrap();
+        // Linux counts it when it is read, or refused for want of room.
+        socket.recv(&mut [0; 3]).unwrap();
+        assert!(datagrams_arrived().unwrap() > before);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod clocks;
 mod device;
 mod host;
+mod orders;
 mod protocol;
 mod remote;
 mod run;

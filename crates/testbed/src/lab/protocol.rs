@@ -34,7 +34,7 @@ pub(super) enum Order {
     Send { wait_ns: u64 },
     /// Stop sending.
     StopSending,
-    /// Count the frames that the interface has received.
+    /// Count the datagrams that have arrived; also a sign of life.
     CountArrived,
     /// Report how busy the processors were since the last such order.
     ReadProcessors,
@@ -66,7 +66,7 @@ pub(super) enum Answer {
     /// Figures of what was sent.
     Sent { senders: Vec<SenderRecord> },
     /// Frames that have arrived.
-    Arrived { frames: u64 },
+    Arrived { datagrams: u64 },
     /// Shares of processor time.
     Processors { steal_ratio: f64, idle_ratio: f64 },
     /// Counts of the capture.

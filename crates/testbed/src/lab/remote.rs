@@ -13,8 +13,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for an answer: a host may have to wait until its last run has noticed that its connection ended.
+const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 /// Answers that may wait.
 const MAX_WAITING: usize = 4;

@@ -24,8 +24,8 @@ use std::time::Duration;
 const WAIT: Span = Span::from_millis(300);
 /// Interval between checks.
 const WATCH: Duration = Duration::from_millis(50);
-/// Frames of others that may arrive while the device is empty.
-const MAX_STRAY_FRAMES: u64 = 10;
+/// Interval between signs of life to hosts that have nothing else to do: shorter than their patience.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Most packets of a run.
 const MAX_PACKETS: usize = 50_000_000;
 /// Most addresses in the filter of a capture.
@@ -79,20 +79,21 @@ fn carry_out(
     workspace: &Workspace,
     is_interrupted: &dyn Fn() -> bool,
 ) -> Result<LabRun, AttemptError> {
+    // A person may take hours: hosts are not kept waiting.
+    session.put_in_force(of, workspace.temporary(), is_interrupted)?;
     let mut hosts = Hosts {
         session,
         sender: session.connect(Role::Sender, is_interrupted)?,
         receiver: session.connect(Role::Receiver, is_interrupted)?,
         is_interrupted,
     };
-    session.put_in_force(of, workspace.temporary(), is_interrupted)?;
     let before = hosts.compare_clocks()?;
     hosts.start_captures(&flows.0)?;
     let (idle_zero, _) = hosts.send(probes)?;
     hosts.processors()?;
     let (zero, senders) = hosts.send(flows)?;
     let (steal_ratio, idle_ratio) = hosts.processors()?;
-    drain(|| hosts.arrived(), MAX_STRAY_FRAMES, is_interrupted)?;
+    drain(|| hosts.arrived(), is_interrupted)?;
     let captures = hosts.fetch_captures(workspace)?;
     let clocks = hosts.correct(before, &captures)?;
     workspace.check_room()?;
@@ -179,12 +180,19 @@ impl Hosts<'_> {
         };
         // The answer came after the host had begun to wait.
         let end = time::now().saturating_add(WAIT).saturating_add(lasts);
+        let mut said = std::time::Instant::now();
         while time::now() < end {
             if (self.is_interrupted)() {
                 return Err(AttemptError::Interrupted);
             }
             self.sender.check()?;
             self.receiver.check()?;
+            if said.elapsed() > SIGN_OF_LIFE {
+                said = std::time::Instant::now();
+                for host in [&mut self.sender, &mut self.receiver] {
+                    arrived(host, self.is_interrupted)?;
+                }
+            }
             let left = end.saturating_since(time::now());
             thread::sleep(Duration::from_nanos(left.nanos()).min(WATCH));
         }
@@ -210,11 +218,7 @@ impl Hosts<'_> {
     }
 
     fn arrived(&mut self) -> Result<u64, AttemptError> {
-        let asked = self.receiver.ask(&Order::CountArrived, self.is_interrupted);
-        match asked? {
-            Answer::Arrived { frames } => Ok(frames),
-            other => Err(self.receiver.unexpected(&other)),
-        }
+        arrived(&mut self.receiver, self.is_interrupted)
     }
 
     fn fetch_captures(&mut self, workspace: &Workspace) -> Result<[Captured; 2], AttemptError> {
@@ -243,6 +247,14 @@ impl Hosts<'_> {
         let [_, received] = captures;
         offsets.correct(&received.file)?;
         Ok(offsets.record())
+    }
+}
+
+/// Datagrams that have arrived at a host.
+fn arrived(host: &mut Remote, is_interrupted: &dyn Fn() -> bool) -> Result<u64, AttemptError> {
+    match host.ask(&Order::CountArrived, is_interrupted)? {
+        Answer::Arrived { datagrams } => Ok(datagrams),
+        other => Err(host.unexpected(&other)),
     }
 }
 
