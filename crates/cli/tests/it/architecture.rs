@@ -1,5 +1,6 @@
 //! What ARCHITECTURE.md states of the workspace, held over `cargo metadata` and the sources.
 
+use crate::support::files_with;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -382,34 +383,6 @@ fn names_that_say_nothing_are_not_used_for_files() {
 }
 
 #[test]
-fn every_link_in_the_documentation_leads_somewhere() {
-    let root = root();
-    let pages = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "SPECIFICATION.md",
-        "CONTRIBUTING.md",
-    ];
-    let mut pages: Vec<PathBuf> = pages.map(|page| root.join(page)).into();
-    pages.extend(files_with(&root.join("docs"), "md"));
-    for page in pages {
-        let text = std::fs::read_to_string(&page).unwrap();
-        for target in text
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split(')').next())
-        {
-            let path = target.split('#').next().unwrap();
-            if path.is_empty() || path.contains("://") {
-                continue;
-            }
-            let leads = page.parent().unwrap().join(path).exists();
-            assert!(leads, "{}: `{target}`", page.display());
-        }
-    }
-}
-
-#[test]
 fn integration_tests_are_modules_of_one_binary() {
     for krate in std::fs::read_dir(root().join("crates")).unwrap() {
         let tests = krate.unwrap().path().join("tests");
@@ -484,17 +457,4 @@ fn tests_in(file: &Path) -> Vec<String> {
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files_with(folder, "rs")
-}
-
-fn files_with(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_with(&path, extension));
-        } else if path.extension().is_some_and(|e| e == extension) {
-            files.push(path);
-        }
-    }
-    files
 }

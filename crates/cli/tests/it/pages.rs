@@ -7,12 +7,13 @@
 //! Sessions fenced by `console by hand` and tables of `figures by hand` take minutes: `.ci/pages` makes these. It seals
 //! the tables with a hash of their figures, so that altered ones are found without running anything.
 //!
-//! Long pages begin with links to their sections ([`contents`]).
+//! Long pages begin with links to their sections ([`contents`]), and all links lead somewhere ([`links`]).
 
 mod contents;
 mod figures;
+mod links;
 
-use crate::support::{Sandbox, contains, text};
+use crate::support::{Sandbox, contains, files_with, text};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -209,29 +210,11 @@ fn differences(shown: &str, made: &str) -> String {
         .collect()
 }
 
-fn markdown_below(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| {
-        if path.is_dir() {
-            markdown_below(&path)
-        } else {
-            vec![path]
-        }
-    });
-    let mut pages: Vec<PathBuf> = below
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
-        .collect();
-    pages.sort();
-    pages
-}
-
 /// Checks pages, or rewrites them where that is asked for.
 fn check(by_hand: bool) {
     let wanted = std::env::var(PAGES).unwrap_or_default();
     let mut wrong = String::new();
-    let pages = markdown_below(&root().join("docs"))
+    let pages = files_with(&root().join("docs"), "md")
         .into_iter()
         .chain([root().join("README.md")]);
     for path in pages.filter(|path| path.to_string_lossy().contains(&wanted)) {
@@ -261,7 +244,10 @@ fn pages_show_what_their_commands_by_hand_print() {
 fn the_index_links_to_every_page() {
     let docs = root().join("docs");
     let index = fs::read_to_string(docs.join("README.md")).unwrap();
-    for page in markdown_below(&docs) {
+    // The site's list of contents is made of the rows of its table.
+    let rows = index.lines().filter(|line| line.starts_with("| "));
+    let index = rows.collect::<String>();
+    for page in files_with(&docs, "md") {
         let name = page.strip_prefix(&docs).unwrap().to_str().unwrap();
         let is_linked = [")", "#"]
             .iter()

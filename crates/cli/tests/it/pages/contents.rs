@@ -13,12 +13,8 @@ pub fn with_contents(page: &str) -> String {
     if page.lines().count() <= LONG {
         return page.to_owned();
     }
-    let mut in_code = false;
-    let headings = rest.lines().filter_map(|line| {
-        in_code ^= line.starts_with("```");
-        line.strip_prefix("## ").filter(|_| !in_code)
-    });
-    let links: Vec<String> = headings
+    let links: Vec<String> = headings(rest)
+        .filter_map(|heading| heading.strip_prefix("## "))
         .map(|heading| format!("[{heading}](#{})", anchor(heading)))
         .collect();
     format!("{title}\n\n{}\n\n{rest}", links.join(" ·\n"))
@@ -29,9 +25,20 @@ fn is_contents(paragraph: &str) -> bool {
     lines.all(|line| line.starts_with('[') && line.contains("](#"))
 }
 
-/// The anchor that Git hosts give a heading.
-fn anchor(heading: &str) -> String {
+/// Lines of a page that are headings, with their signs.
+pub fn headings(page: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    page.lines().filter(move |line| {
+        in_code ^= line.starts_with("```");
+        line.starts_with('#') && !in_code
+    })
+}
+
+/// Anchor that Git hosts and mdBook give a heading, which may have its signs.
+pub fn anchor(heading: &str) -> String {
     let kept = heading
+        .trim_start_matches('#')
+        .trim_start()
         .chars()
         .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

@@ -173,6 +173,21 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Files in a folder, and in the folders in it, whose names end with `.` and this extension; in order.
+pub fn files_with(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_with(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
 /// Whether a program can be called at all.
 pub fn is_installed(program: &str) -> bool {
     Command::new(program)

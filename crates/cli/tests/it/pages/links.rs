@@ -1,0 +1,105 @@
+//! Links of pages lead to files and sections, in the repository and on the site that `dist/site/build` makes of them.
+
+use super::contents::{anchor, headings};
+use super::root;
+use crate::support::{Sandbox, files_with, is_installed, text};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Texts between each `start` and the `end` that follows it.
+fn between<'a>(page: &'a str, start: &str, end: &str) -> impl Iterator<Item = &'a str> {
+    page.split(start)
+        .skip(1)
+        .filter_map(move |rest| rest.split_once(end))
+        .map(|(found, _)| found)
+}
+
+/// Prose of a page in Markdown: without code.
+fn prose(page: &str) -> String {
+    let outside: String = page.split("\n```").step_by(2).collect();
+    outside.split('`').step_by(2).collect()
+}
+
+fn links(path: &Path, page: &str) -> Vec<String> {
+    let (page, starts) = if path.extension().is_some_and(|e| e == "md") {
+        (prose(page), [("](", ")"), (" src=\"", "\"")])
+    } else {
+        (page.to_owned(), [(" href=\"", "\""), (" src=\"", "\"")])
+    };
+    let found = starts.map(|(start, end)| between(&page, start, end).map(str::to_owned).collect());
+    let found: [Vec<String>; 2] = found;
+    found.concat()
+}
+
+/// Names by which links refer to the sections of a page.
+fn sections(path: &Path) -> BTreeSet<String> {
+    let page = fs::read_to_string(path).unwrap();
+    if path.extension().is_some_and(|e| e == "md") {
+        headings(&page).map(anchor).collect()
+    } else {
+        between(&page, " id=\"", "\"").map(str::to_owned).collect()
+    }
+}
+
+/// Links within these pages that lead to no file or to no section, each with the page that it is on.
+fn dead_links(pages: &[PathBuf]) -> Vec<String> {
+    let mut dead = Vec::new();
+    for path in pages {
+        let page = fs::read_to_string(path).unwrap();
+        for link in links(path, &page) {
+            let (file, section) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => path.clone(),
+                _ if file.contains(':') => continue,
+                _ => path.parent().unwrap().join(file),
+            };
+            let is_alive =
+                target.exists() && (section.is_empty() || sections(&target).contains(section));
+            if !is_alive {
+                dead.push(format!("{}: {link}", path.display()));
+            }
+        }
+    }
+    dead
+}
+
+/// Pages that the site has.
+fn pages() -> Vec<PathBuf> {
+    let of_root = fs::read_dir(root()).unwrap();
+    let of_root = of_root.map(|entry| entry.unwrap().path());
+    let of_root = of_root.filter(|path| path.extension().is_some_and(|e| e == "md"));
+    files_with(&root().join("docs"), "md")
+        .into_iter()
+        .chain(of_root)
+        .collect()
+}
+
+#[test]
+fn links_of_pages_lead_to_files_and_sections() {
+    assert_eq!(dead_links(&pages()), Vec::<String>::new());
+}
+
+#[test]
+fn links_of_the_site_lead_to_files_and_sections() {
+    if !is_installed("mdbook") {
+        println!("skipped: mdbook is not installed");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let site = sandbox.path("site");
+    let build = Command::new(root().join("dist/site/build"))
+        .arg(&site)
+        .output()
+        .unwrap();
+    assert!(build.status.success(), "{}", text(&build.stderr));
+    let mut made = files_with(&site, "html");
+    made.retain(|path| !path.ends_with("sample-report/report.html"));
+    assert_eq!(dead_links(&made), Vec::<String>::new());
+    for page in pages() {
+        let page = page.strip_prefix(root()).unwrap();
+        let is_there = site.join(page.with_extension("html")).exists();
+        assert!(is_there, "{}", page.display());
+    }
+}
