@@ -241,22 +241,6 @@ fn pages_show_what_their_commands_by_hand_print() {
 }
 
 #[test]
-fn the_index_links_to_every_page() {
-    let docs = root().join("docs");
-    let index = fs::read_to_string(docs.join("README.md")).unwrap();
-    // The site's list of contents is made of the rows of its table.
-    let rows = index.lines().filter(|line| line.starts_with("| "));
-    let index = rows.collect::<String>();
-    for page in files_with(&docs, "md") {
-        let name = page.strip_prefix(&docs).unwrap().to_str().unwrap();
-        let is_linked = [")", "#"]
-            .iter()
-            .any(|end| index.contains(&format!("({name}{end}")));
-        assert!(is_linked || name == "README.md", "{name}");
-    }
-}
-
-#[test]
 fn a_long_page_begins_with_links_to_its_sections() {
     let short = "# A page\n\nText.\n\n## One `x`, two\n\n## Three\n".to_owned();
     assert_eq!(contents::with_contents(&short), short);

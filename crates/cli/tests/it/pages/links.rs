@@ -65,20 +65,26 @@ fn dead_links(pages: &[PathBuf]) -> Vec<String> {
     dead
 }
 
-/// Pages that the site has.
-fn pages() -> Vec<PathBuf> {
-    let of_root = fs::read_dir(root()).unwrap();
-    let of_root = of_root.map(|entry| entry.unwrap().path());
-    let of_root = of_root.filter(|path| path.extension().is_some_and(|e| e == "md"));
-    files_with(&root().join("docs"), "md")
-        .into_iter()
-        .chain(of_root)
-        .collect()
+/// Runs `dist/site/build`.
+fn build(arguments: &[&Path]) {
+    let script = root().join("dist/site/build");
+    let build = Command::new(script).args(arguments).output().unwrap();
+    assert!(build.status.success(), "{}", text(&build.stderr));
 }
 
 #[test]
-fn links_of_pages_lead_to_files_and_sections() {
-    assert_eq!(dead_links(&pages()), Vec::<String>::new());
+fn pages_of_the_site_are_in_its_contents_and_their_links_lead_to_files_and_sections() {
+    let sandbox = Sandbox::new();
+    build(&[Path::new("--pages"), &sandbox.path("")]);
+    let contents = sandbox.read("src/SUMMARY.md");
+    let pages = files_with(&sandbox.path("src"), "md");
+    assert_eq!(dead_links(&pages), Vec::<String>::new());
+    for page in pages.iter().filter(|page| !page.ends_with("SUMMARY.md")) {
+        let name = page.strip_prefix(sandbox.path("src")).unwrap();
+        let name = name.display();
+        let is_named = contents.contains(&format!("]({name})"));
+        assert!(is_named, "the table of docs/README.md does not name {name}");
+    }
 }
 
 #[test]
@@ -89,17 +95,8 @@ fn links_of_the_site_lead_to_files_and_sections() {
     }
     let sandbox = Sandbox::new();
     let site = sandbox.path("site");
-    let build = Command::new(root().join("dist/site/build"))
-        .arg(&site)
-        .output()
-        .unwrap();
-    assert!(build.status.success(), "{}", text(&build.stderr));
-    let mut made = files_with(&site, "html");
-    made.retain(|path| !path.ends_with("sample-report/report.html"));
-    assert_eq!(dead_links(&made), Vec::<String>::new());
-    for page in pages() {
-        let page = page.strip_prefix(root()).unwrap();
-        let is_there = site.join(page.with_extension("html")).exists();
-        assert!(is_there, "{}", page.display());
-    }
+    build(&[&site]);
+    let mut pages = files_with(&site, "html");
+    pages.retain(|path| !path.ends_with("sample-report/report.html"));
+    assert_eq!(dead_links(&pages), Vec::<String>::new());
 }
