@@ -167,8 +167,9 @@ pub enum FailOn {
     Inconclusive,
 }
 
+/// Studies and runs that the command line asks for.
 #[derive(Debug, Clone, Args)]
-pub struct RunOptions {
+pub struct Selection {
     /// The study file.
     pub study: PathBuf,
     /// Only this case of a file that holds several; may be given several times.
@@ -186,6 +187,22 @@ pub struct RunOptions {
     /// The seed that all randomness is derived from, instead of the study's own.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Use the study's quick profile: fewer scenarios and repetitions, shorter runs.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+impl Selection {
+    /// Returns the suffix of the study's name in the name of its results folder.
+    pub const fn suffix(&self) -> &'static str {
+        if self.quick { "-quick" } else { "" }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
+    #[command(flatten)]
+    pub selection: Selection,
     /// Simulate the study under N seeds, its own and those that follow it (seed + 1, seed + 2, …), and print how often
     /// each verdict comes out. No run is kept; with `--out DIR` the table is written there.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000),
@@ -199,9 +216,6 @@ pub struct RunOptions {
     /// puts them together.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
-    /// Use the study's quick profile: fewer scenarios and repetitions, shorter runs.
-    #[arg(long)]
-    pub quick: bool,
     /// Runs carried out at a time [default: one per processor; on real packets always one].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
@@ -237,8 +251,7 @@ impl RunOptions {
             BackendName::Sim => String::new(),
             other => format!("-{}", other.id()),
         };
-        let quick = if self.quick { "-quick" } else { "" };
-        format!("{on}{quick}")
+        format!("{on}{}", self.selection.suffix())
     }
 
     /// What becomes of results that are there. A simulated run with the same inputs would come out the same, and is

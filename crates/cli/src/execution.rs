@@ -1,7 +1,7 @@
 //! Runs that are carried out, and what is said of them.
 
 use crate::Failure;
-use crate::arguments::{BackendName, RunOptions};
+use crate::arguments::{BackendName, RunOptions, Selection};
 use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -24,20 +24,20 @@ use std::time::Instant;
 const FAILURES_PRINTED: usize = 10;
 
 /// The study with what the command line says instead.
-pub fn as_asked(options: &RunOptions, mut study: Study) -> Study {
-    if options.quick {
+pub fn as_asked(selection: &Selection, mut study: Study) -> Study {
+    if selection.quick {
         study = study.into_quick();
     }
-    study.repetitions = options.repetitions.unwrap_or(study.repetitions);
-    study.seed = options.seed.unwrap_or(study.seed);
+    study.repetitions = selection.repetitions.unwrap_or(study.repetitions);
+    study.seed = selection.seed.unwrap_or(study.seed);
     study
 }
 
 /// The runs that the command line asks for.
-pub fn wanted_runs(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
+pub fn wanted_runs(selection: &Selection, study: &Study) -> Result<Vec<RunSpec>, Failure> {
     let filter = RunFilter {
-        policies: options.policies.clone(),
-        scenarios: options.scenarios.clone(),
+        policies: selection.policies.clone(),
+        scenarios: selection.scenarios.clone(),
         ..RunFilter::default()
     };
     study.runs(&filter).map_err(Failure::mistake)
@@ -80,10 +80,17 @@ pub fn runs_of_shard(
     options: &RunOptions,
     studies: &[Study],
 ) -> Result<Vec<Vec<RunSpec>>, Failure> {
-    let runs = studies.iter().map(|study| wanted_runs(options, study));
+    let runs = studies.iter();
+    let runs = runs.map(|study| wanted_runs(&options.selection, study));
     let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
     if let Some(shard) = options.shard {
+        let total: usize = runs.iter().map(Vec::len).sum();
         shard.select(studies, &mut runs)?;
+        let selected: usize = runs.iter().map(Vec::len).sum();
+        noteln!(
+            "shard {shard}: {selected} of {}",
+            words::count(total as u64, "run")
+        );
     }
     Ok(runs)
 }
@@ -234,7 +241,12 @@ pub fn report_of(
     let has_runs = outcomes.iter().any(Outcome::has_runs);
     if has_runs && exit != Exit::Interrupted {
         let beside = beside_default(options.out.as_deref(), folder.path());
-        let judged = write_report(folder, &beside, &options.judgement, &options.policies)?;
+        let judged = write_report(
+            folder,
+            &beside,
+            &options.judgement,
+            &options.selection.policies,
+        )?;
         if exit == Exit::Success {
             return Ok(judged);
         }

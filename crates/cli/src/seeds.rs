@@ -32,7 +32,7 @@ pub fn run(options: &RunOptions, study: &Study, count: u32) -> Result<Exit, Fail
         ))
     })?;
     let filter = RunFilter {
-        policies: options.policies.clone(),
+        policies: options.selection.policies.clone(),
         ..RunFilter::default()
     };
     let runs_a_seed = study.runs(&filter).map_err(Failure::mistake)?.len() as u64;
@@ -165,7 +165,7 @@ fn check_options(options: &RunOptions) -> Result<(), Failure> {
     let why = if options.on != BackendName::Sim || options.tolerate_noise {
         "`--seeds` is for the simulator: on real packets verdicts depend on the machine, too; leave out \
          `--on` and `--tolerate-noise`"
-    } else if !options.scenarios.is_empty() {
+    } else if !options.selection.scenarios.is_empty() {
         "`--seeds` judges each policy by all scenarios: leave out `--scenario`"
     } else if options.captures.is_some() {
         "`--seeds` keeps no runs: to capture those of one seed, use `--seed N --captures DIR`"

@@ -8,7 +8,7 @@ mod testbed;
 use crate::Failure;
 #[cfg(feature = "linux")]
 use crate::arguments::BackendName;
-use crate::arguments::{JudgementOptions, ReportOptions, RunOptions};
+use crate::arguments::{JudgementOptions, ReportOptions, RunOptions, Selection};
 use crate::execution::{
     Execution, as_asked, on_interrupt, options_of_shard, processors, runs_of_shard, wanted_runs,
 };
@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 const MAX_PRINTED: usize = 32;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
-    let file = load_study_file(&options.study)?;
+    let file = load_study_file(&options.selection.study)?;
     let name = match &file {
         StudyFile::Series(series) => &series.name,
         StudyFile::Study(study) => &study.name,
@@ -43,14 +43,44 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     let options = of_shard.as_ref().unwrap_or(options);
     match file {
         StudyFile::Series(series) => run_cases(options, *series),
-        StudyFile::Study(study) => {
-            if !options.cases.is_empty() {
-                return Err(has_no_cases(&options.study));
-            }
-            warn(study.warnings());
-            run::run(options, as_asked(options, *study))
-        }
+        StudyFile::Study(study) => run::run(options, wanted_study(&options.selection, *study)?),
     }
+}
+
+fn wanted_study(selection: &Selection, study: Study) -> Result<Study, Failure> {
+    if !selection.cases.is_empty() {
+        return Err(has_no_cases(&selection.study));
+    }
+    warn(study.warnings());
+    Ok(as_asked(selection, study))
+}
+
+fn wanted_cases(selection: &Selection, series: &Series) -> Result<Vec<Study>, Failure> {
+    warn(series.warnings());
+    for name in &selection.cases {
+        series.case(name).map_err(Failure::mistake)?;
+    }
+    let is_wanted = |study: &&Study| {
+        let case = study.case.as_ref();
+        selection.cases.is_empty() || case.is_some_and(|case| selection.cases.contains(case))
+    };
+    let wanted = series.cases.iter().filter(is_wanted);
+    let studies: Vec<Study> = wanted
+        .map(|study| as_asked(selection, study.clone()))
+        .collect();
+    if !series.axes.is_empty() {
+        let runs = studies.iter().map(|study| wanted_runs(selection, study));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        let runs: usize = runs.iter().map(Vec::len).sum();
+        noteln!("{}", sweep_of(studies.len(), runs as u64));
+    }
+    Ok(studies)
+}
+
+fn note_no_refinement() {
+    noteln!(
+        "note: a shard has no points of `refine`: `slicewise run STUDY --out DIR` adds them to collected shards"
+    );
 }
 
 pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
@@ -67,24 +97,7 @@ pub fn report(options: &ReportOptions) -> Result<Exit, Failure> {
 }
 
 fn run_cases(options: &RunOptions, series: Series) -> Result<Exit, Failure> {
-    warn(series.warnings());
-    for name in &options.cases {
-        series.case(name).map_err(Failure::mistake)?;
-    }
-    let is_wanted = |study: &&Study| {
-        let case = study.case.as_ref();
-        options.cases.is_empty() || case.is_some_and(|case| options.cases.contains(case))
-    };
-    let wanted = series.cases.iter().filter(is_wanted);
-    let studies: Vec<Study> = wanted
-        .map(|study| as_asked(options, study.clone()))
-        .collect();
-    if !series.axes.is_empty() {
-        let runs = studies.iter().map(|study| wanted_runs(options, study));
-        let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        let runs: usize = runs.iter().map(Vec::len).sum();
-        noteln!("{}", sweep_of(studies.len(), runs as u64));
-    }
+    let studies = wanted_cases(&options.selection, &series)?;
     if let [study] = &studies[..]
         && options.shard.is_none()
     {
@@ -112,7 +125,7 @@ fn run_alone(options: &RunOptions, series: &Series, study: &Study) -> Result<Exi
         return run::run(options, study.clone());
     }
     // What is wrong with the command line is said before a folder is made.
-    wanted_runs(options, study)?;
+    wanted_runs(&options.selection, study)?;
     let folder = series_folder(options, series, std::slice::from_ref(study), Vec::new())?;
     let exit = run::run(&of_case(options, study), study.clone())?;
     let has_runs = ResultsFolder::open(path_of(options, study))
@@ -132,9 +145,7 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     let (mut exit, has_runs) = carry_out(options, &folder, studies, &runs)?;
     if let Some(shard) = options.shard {
         if series.refine.is_some() {
-            noteln!(
-                "note: a shard has no points of `refine`: `slicewise run STUDY --out DIR` adds them to collected shards"
-            );
+            note_no_refinement();
         }
         return Ok(shard.conclude(folder.path(), exit));
     }
@@ -214,7 +225,12 @@ fn carry_out(
 /// The reports of runs that ended like this; where all succeeded, the verdicts decide.
 fn reported(options: &RunOptions, folder: &SeriesFolder, runs: Exit) -> Result<Exit, Failure> {
     let has_siblings = options.out.is_none();
-    let judged = write_reports(folder, &options.judgement, &options.policies, has_siblings)?;
+    let judged = write_reports(
+        folder,
+        &options.judgement,
+        &options.selection.policies,
+        has_siblings,
+    )?;
     Ok(match runs {
         Exit::Success => judged,
         other => other,
@@ -303,7 +319,7 @@ fn is_of_series(options: &RunOptions, series: &Series, path: &Path, case: &str) 
     if way != options.suffix() || !is_simulated {
         return true;
     }
-    let study = as_asked(options, study.clone());
+    let study = as_asked(&options.selection, study.clone());
     let inputs = study.description(env!("CARGO_PKG_VERSION")).inputs;
     // One that cannot be read says so where it is judged.
     ResultsFolder::open(path.join(case)).map_or(true, |there| there.study().inputs == inputs)

@@ -2,8 +2,7 @@
 
 use crate::Failure;
 use crate::exit::Exit;
-use crate::{noteln, outln};
-use slicewise_stats::words::count;
+use crate::outln;
 use slicewise_study::{RunSpec, Study};
 use std::collections::HashMap;
 use std::fmt;
@@ -51,7 +50,6 @@ impl Shard {
     /// Leaves of the runs of each study only those of this shard. Runs with the same inputs, of several cases, are in the
     /// same shard, which simulates them once.
     pub fn select(self, studies: &[Study], runs: &mut [Vec<RunSpec>]) -> Result<(), Failure> {
-        let total: usize = runs.iter().map(Vec::len).sum();
         let mut places: HashMap<(Option<String>, u32), u64> = HashMap::new();
         for (study, runs) in studies.iter().zip(&mut *runs) {
             let mut digests = HashMap::new();
@@ -67,16 +65,14 @@ impl Shard {
         let different = places.len() as u64;
         if self.of > different {
             return Err(Failure::mistake(format!(
-                "`--shard {self}`: there {} to be carried out, so shards would have nothing to do: divide into at most \
-                 {different}",
+                "there {} to be carried out, so of {} shards some would have nothing to do: divide into at most {different}",
                 match different {
                     1 => "is 1 run".to_owned(),
                     _ => format!("are {different} different runs"),
-                }
+                },
+                self.of
             )));
         }
-        let selected: usize = runs.iter().map(Vec::len).sum();
-        noteln!("shard {self}: {selected} of {}", count(total as u64, "run"));
         Ok(())
     }
 

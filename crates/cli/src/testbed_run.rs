@@ -112,7 +112,7 @@ pub fn run(options: &RunOptions, study: Study) -> Result<Exit, Failure> {
 
 /// The runs that are wanted of a study for a testbed: its hosts can send all of them.
 pub fn runs_to_send(options: &RunOptions, study: &Study) -> Result<Vec<RunSpec>, Failure> {
-    let wanted = wanted_runs(options, study)?;
+    let wanted = wanted_runs(&options.selection, study)?;
     can_be_sent(study, &wanted, &options.on)?;
     Ok(wanted)
 }
@@ -159,8 +159,9 @@ fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::system(format!("cannot find the executable of slicewise: {error}"))
     })?;
-    let file = std::path::absolute(&options.study)
-        .map_err(|error| Failure::system(format!("{}: {error}", options.study.display())))?;
+    let file = std::path::absolute(&options.selection.study).map_err(|error| {
+        Failure::system(format!("{}: {error}", options.selection.study.display()))
+    })?;
     Ok(DeviceKind::Gateway {
         program,
         study: file,

@@ -1,7 +1,7 @@
 //! Points that a sweep gets where isolation ceases to hold: a search for the largest value of its first axis.
 
 use super::{carry_out, path_of, series_folder};
-use crate::arguments::RunOptions;
+use crate::arguments::{RunOptions, Selection};
 use crate::execution::{as_asked, wanted_runs};
 use crate::exit::Exit;
 use crate::report::report_failure;
@@ -28,7 +28,7 @@ pub(super) fn refine(
     loop {
         let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
         let mut points = points_between(&findings, resolution);
-        let policies = &options.policies;
+        let policies = &options.selection.policies;
         points.retain(|point| policies.is_empty() || policies.contains(&point.policy));
         // A run whose record cannot be used is not repeated here.
         points.retain(|point| !added.contains(point));
@@ -42,8 +42,8 @@ pub(super) fn refine(
                 values.push(point.values.clone());
             }
         }
-        let series = Series::load_with_points(&options.study, &values)
-            .map_err(|found| Failure::mistakes(found, &options.study))?;
+        let series = Series::load_with_points(&options.selection.study, &values)
+            .map_err(|found| Failure::mistakes(found, &options.selection.study))?;
         *folder = series_folder(options, &series, &series.cases, Vec::new())?;
         let (studies, runs) = between(options, &series, &points)?;
         let number = count(studies.len() as u64, "point");
@@ -84,10 +84,10 @@ fn between(
         if policies.is_empty() {
             continue;
         }
-        let study = as_asked(options, study.clone());
-        let of_policies = RunOptions {
+        let study = as_asked(&options.selection, study.clone());
+        let of_policies = Selection {
             policies,
-            ..options.clone()
+            ..options.selection.clone()
         };
         runs.push(wanted_runs(&of_policies, &study)?);
         studies.push(study);
