@@ -364,6 +364,9 @@ pub struct CollectOptions {
     /// The results folder to put them into: a new one, or one of the same study.
     #[arg(value_name = "DIR")]
     pub results: PathBuf,
+    /// Make the report although runs are missing, such as those of policies that no shard was to carry out.
+    #[arg(long)]
+    pub partial: bool,
     /// Results folders of the shards.
     #[arg(value_name = "SHARD", required = true)]
     pub shards: Vec<PathBuf>,

@@ -159,15 +159,17 @@ impl<'a> Tally<'a> {
             return Ok(());
         };
         let results = options.results.display();
+        let missing = match self.expected {
+            1 => format!("{} of 1 run is missing in {results}", self.missing),
+            runs => format!("{} of {runs} runs are missing in {results}", self.missing),
+        };
+        if options.partial {
+            noteln!("note: {missing}, such as {run}");
+            return Ok(());
+        }
         Err(Failure::system(format!(
-            "{} of {} missing in {results}, such as {run}: run their shards again and collect them, or run what is \
-             missing here, with the options of the shards: `{command} --out {results}`; `slicewise report {results}` \
-             reports on what is there",
-            self.missing,
-            match self.expected {
-                1 => "1 run is".to_owned(),
-                runs => format!("{runs} runs are"),
-            }
+            "{missing}, such as {run}: run their shards again and collect them, or run what is missing here, with the \
+             options of the shards: `{command} --out {results}`; `slicewise report {results}` reports on what is there"
         )))
     }
 }

@@ -123,6 +123,10 @@ fn runs_of_a_lost_shard_are_missing_and_run_carries_out_just_these() {
     );
     contains(&error, "`slicewise run small.yaml --out out`");
     assert!(!sandbox.path("out/report.html").exists());
+    let partial = [&collect_into("part", &shards)[..], &["--partial"]].concat();
+    let (printed, noted) = sandbox.succeeded(&partial);
+    contains(&noted, "note: 3 of 12 runs are missing in part, such as ");
+    contains(&printed, "Report: part/report.html");
     assert_eq!(records_in(&sandbox.path("out")), 9);
     let collected = records_below(&sandbox.path("out/runs"));
     for (_, lost) in records_below(&sandbox.path(&lost).join("runs")) {
