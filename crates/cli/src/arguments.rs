@@ -1,3 +1,5 @@
+mod submit;
+
 pub use crate::backend_name::{BackendName, BackendParser};
 use crate::output::Verbosity;
 use crate::shard::Shard;
@@ -8,6 +10,7 @@ use slicewise_results::Force;
 use slicewise_units::Duration;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+pub use submit::{Engine, SubmitOptions};
 
 /// Partition a shared link into slices that hold, and prove that they hold.
 ///
@@ -53,6 +56,12 @@ pub enum Command {
     /// Exit codes: 0 all runs are there; 1 runs are missing, or something failed; 2 the folders do not belong together;
     /// 3 a verdict that `--fail-on` names.
     Collect(CollectOptions),
+    /// Run a study in shards on a cluster: as an array of jobs of Slurm, or as an Indexed Job of Kubernetes.
+    ///
+    /// Checks the study, writes scripts beside the results, submits them and waits; the shards are collected, and the verdicts
+    /// printed. Ctrl-C leaves the jobs where they are. The same command goes on where shards stopped. docs/shards.md says what
+    /// a cluster needs.
+    Submit(SubmitOptions),
     /// Check a file without running it: a study, a plan, a measured study, or the configuration of a gateway or of an IOS
     /// router.
     Check(CheckOptions),
@@ -156,6 +165,13 @@ pub struct JudgementOptions {
     /// Exit with code 3 if isolation or reallocation of a policy is this, or worse.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
+}
+
+impl JudgementOptions {
+    /// Returns true if one of them is given.
+    pub const fn is_given(&self) -> bool {
+        self.json || self.explain || self.fail_on.is_some()
+    }
 }
 
 /// Verdicts that make the command fail.

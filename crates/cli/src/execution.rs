@@ -59,7 +59,6 @@ pub fn options_of_shard(options: &RunOptions, name: &str) -> Result<Option<RunOp
 
 /// Options that make no sense with a shard.
 fn check_options_of_shard(options: &RunOptions) -> Result<(), Failure> {
-    let judgement = &options.judgement;
     let why = if options.on != BackendName::Sim {
         "`--shard` is for the simulator: runs on real packets depend on the machine; leave out `--on`"
     } else if options.seeds.is_some() {
@@ -67,7 +66,7 @@ fn check_options_of_shard(options: &RunOptions) -> Result<(), Failure> {
     } else if options.captures.is_some() {
         "`slicewise collect` collects no captures: leave out `--shard`, or capture single policies and scenarios \
          (`--policy`, `--scenario`)"
-    } else if judgement.json || judgement.explain || judgement.fail_on.is_some() {
+    } else if options.judgement.is_given() {
         "a shard is not judged: give `--json`, `--explain` and `--fail-on` to `slicewise collect`"
     } else {
         return Ok(());

@@ -42,6 +42,7 @@ mod seeds;
 mod series;
 mod shard;
 mod slice;
+mod submit;
 mod tenant;
 #[cfg(feature = "linux")]
 mod testbed_run;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         Command::Schema(options) => check::schema(options),
         Command::Collect(options) => collect::collect(options),
         Command::Report(options) => series::report(options),
+        Command::Submit(options) => submit::submit(options),
         Command::Compare(options) => compare::compare(options),
         Command::Export(options) => export::export(options),
         #[cfg(feature = "linux")]

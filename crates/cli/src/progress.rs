@@ -11,6 +11,7 @@ pub struct Progress {
     plain: bool,
     total: u64,
     tenths_told: u64,
+    state_told: String,
 }
 
 impl Progress {
@@ -33,6 +34,7 @@ impl Progress {
             plain,
             total,
             tenths_told: 0,
+            state_told: String::new(),
         }
     }
 
@@ -47,6 +49,16 @@ impl Progress {
         if self.plain && tenths > self.tenths_told {
             self.tenths_told = tenths;
             noteln!("{}/{} runs", self.bar.position(), self.total);
+        }
+    }
+
+    /// So many runs are done, and this is the state of the others; outside a terminal, each state is a line.
+    pub fn show(&mut self, done: u64, state: &str) {
+        self.bar.set_message(escaped(state).into_owned());
+        self.bar.set_position(done);
+        if self.plain && state != self.state_told {
+            self.state_told = state.to_owned();
+            noteln!("{done}/{} runs: {state}", self.total);
         }
     }
 

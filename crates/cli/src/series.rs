@@ -47,6 +47,23 @@ pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
     }
 }
 
+/// Returns the name of the study, or series, in the file, and the studies that the command line asks for.
+pub fn load_wanted(selection: &Selection) -> Result<(String, Vec<Study>), Failure> {
+    match load_study_file(&selection.study)? {
+        StudyFile::Study(study) => {
+            let study = wanted_study(selection, *study)?;
+            Ok((study.name.clone(), vec![study]))
+        }
+        StudyFile::Series(series) => {
+            let studies = wanted_cases(selection, &series)?;
+            if series.refine.is_some() {
+                note_no_refinement();
+            }
+            Ok((series.name, studies))
+        }
+    }
+}
+
 fn wanted_study(selection: &Selection, study: Study) -> Result<Study, Failure> {
     if !selection.cases.is_empty() {
         return Err(has_no_cases(&selection.study));

@@ -42,6 +42,11 @@ impl FromStr for Shard {
 }
 
 impl Shard {
+    /// Returns the first of so many shards.
+    pub const fn first_of(of: u64) -> Self {
+        Self { number: 1, of }
+    }
+
     /// Returns the end of the name of its results folder.
     pub fn suffix(self) -> String {
         format!("-shard-{}-of-{}", self.number, self.of)

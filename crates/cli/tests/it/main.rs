@@ -43,6 +43,7 @@ mod service;
 mod shards;
 mod slice;
 mod slurm;
+mod submit;
 mod support;
 mod sweeps;
 #[cfg(feature = "controller")]

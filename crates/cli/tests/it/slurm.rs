@@ -1,15 +1,17 @@
-//! The scripts of docs/shards.md on a real Slurm: controller and two nodes on this machine. Needs root, Slurm and MUNGE; says so and
-//! passes where they are missing.
+//! `slicewise submit` on a real Slurm: controller and two nodes on this machine. Needs root, Slurm and MUNGE; says so and passes where
+//! they are missing.
 
 use crate::support::small_study::STUDY;
-use crate::support::{Sandbox, is_installed, records_below, text};
+use crate::support::{Sandbox, contains, is_installed, records_below, text, words};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const PAGE: &str = include_str!("../../../../docs/shards.md");
+/// Folder of the study, whose name a script has to quote.
+const WORK: &str = "a user's study";
 /// Longer than anything here takes: only a test that fails waits so long.
 const PATIENCE: Duration = Duration::from_secs(240);
 const SHARDS: usize = 4;
@@ -121,7 +123,7 @@ impl<'a> Slurm<'a> {
         text(&output.unwrap().stdout).trim().to_owned()
     }
 
-    fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    fn wait_until(&self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
         let start = Instant::now();
         while !is_so(self) {
             let waited = start.elapsed();
@@ -133,9 +135,9 @@ impl<'a> Slurm<'a> {
     /// Returns queue and logs, to see why a test fails.
     fn state(&self) -> String {
         let mut logs: Vec<PathBuf> = Vec::new();
-        for folder in ["", "slurm"] {
-            let files = fs::read_dir(self.sandbox.path(folder)).unwrap();
-            let paths = files.map(|file| file.unwrap().path());
+        for folder in [&format!("{WORK}/results/study-slurm"), "slurm", ""] {
+            let files = fs::read_dir(self.sandbox.path(folder));
+            let paths = files.into_iter().flatten().map(|file| file.unwrap().path());
             logs.extend(paths.filter(|path| {
                 path.extension()
                     .is_some_and(|end| end == "log" || end == "out")
@@ -179,11 +181,16 @@ impl<'a> Slurm<'a> {
         }
     }
 
-    /// Starts what waits for two minutes because it was put back into the queue.
-    fn start_what_waits(&self) {
+    /// Lets shards start that wait for two minutes because they were put back into the queue, but not at once: a node refuses a job
+    /// that it ended in the same second.
+    fn start_what_waits(&self, started: &mut BTreeMap<String, Instant>) {
         let waiting = self.ask("squeue -h -r -t PENDING -o %i");
         for job in waiting.lines().filter(|job| job.contains('_')) {
-            self.ask(&format!("scontrol update JobId={job} StartTime=now"));
+            let is_recent = |at: &Instant| at.elapsed() < Duration::from_secs(6);
+            if !started.get(job).is_some_and(is_recent) {
+                started.insert(job.to_owned(), Instant::now());
+                self.ask(&format!("scontrol update JobId={job} StartTime=now+3"));
+            }
         }
     }
 }
@@ -207,26 +214,8 @@ fn option_of(file: &str) -> String {
     }
 }
 
-/// A script of the page by its first line, for as many shards as the test has, on one processor each.
-fn script(first: &str) -> String {
-    let script = PAGE
-        .split("```sh\n")
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap());
-    let found = script
-        .into_iter()
-        .find(|script| script.contains(first))
-        .unwrap();
-    let few = format!("1-{SHARDS}");
-    found
-        .replace("1-8", &few)
-        .replace("/8", &format!("/{SHARDS}"))
-        .replace("-of-8", &format!("-of-{SHARDS}"))
-        .replace("--cpus-per-task=16", "--cpus-per-task=1")
-}
-
 #[test]
-fn a_job_array_survives_a_killed_shard_and_a_lost_node() {
+fn a_submitted_study_survives_a_killed_shard_and_a_lost_node() {
     let sandbox = Sandbox::new();
     let Some(mut slurm) = Slurm::start(&sandbox) else {
         return;
@@ -234,31 +223,49 @@ fn a_job_array_survives_a_killed_shard_and_a_lost_node() {
     // Long enough to be interrupted.
     let study = STUDY.replace("repetitions: 3", "repetitions: 40");
     let study = study.replace("duration: 4 s", "duration: 60 s");
-    let study = study.replace("name: small", "name: study");
-    sandbox.write("study.yaml", study);
-    sandbox.write("shards.sh", script("--array"));
-    sandbox.write("collect.sh", script("slicewise collect"));
-    let submit = script("sbatch --parsable");
-    let submitted = slurm.command("sh").args(["-ec", &submit]).status().unwrap();
-    assert!(submitted.success());
+    let study = study.replace("bin: 50 ms", "bin: 1 s");
+    sandbox.write(
+        &format!("{WORK}/study.yaml"),
+        study.replace("name: small", "name: study"),
+    );
+    let submit = format!("submit study.yaml --to slurm --shards {SHARDS} -- --nice=1");
+    let submit = || {
+        let mut command = slurm.command(env!("CARGO_BIN_EXE_slicewise"));
+        command.args(words(&submit)).current_dir(sandbox.path(WORK));
+        command
+    };
+    let log = |name: &str| Stdio::from(fs::File::create(sandbox.path(name)).unwrap());
+    let mut submitted = submit();
+    submitted.stdout(log("out.log")).stderr(log("err.log"));
+    let mut submitted = submitted.spawn().unwrap();
 
     let runs_of = |shard: usize| {
-        let folder = sandbox.path(&format!("results/study-shard-{shard}-of-{SHARDS}/runs"));
-        records_below(&folder).len()
+        let folder = format!("{WORK}/results/study-shard-{shard}-of-{SHARDS}/runs");
+        records_below(&sandbox.path(&folder)).len()
     };
     slurm.wait_until("every shard has begun", |_| {
         (1..=SHARDS).all(|shard| runs_of(shard) > 0)
     });
+    let refused = submit().stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    contains(&text(&refused.stderr), "this study is still queued");
     let on_n1 = slurm.ask("squeue -h -r -t RUNNING -w n1 -o %K");
     let killed = on_n1.lines().next().unwrap_or_default().to_owned();
     let of_shard = format!("SLURM_ARRAY_TASK_ID={killed}\0");
     slurm.kill_where(&of_shard, |program| program == "slicewise");
     slurm.lose("n2");
+    let mut started = BTreeMap::new();
     slurm.wait_until("all is done", |slurm| {
-        slurm.start_what_waits();
+        slurm.start_what_waits(&mut started);
         slurm.ask("squeue -h").is_empty()
     });
 
-    let collected = sandbox.path("results/study");
-    assert!(collected.join("report.html").is_file(), "{}", slurm.state());
+    let ended = submitted.wait().unwrap();
+    let printed = sandbox.read("out.log");
+    assert!(ended.success(), "{printed}{}", slurm.state());
+    contains(&printed, "Report: results/study/report.html");
+    contains(&sandbox.read("err.log"), "/160 runs: ");
+    let folder = sandbox.path(&format!("{WORK}/results/study-slurm"));
+    let log = fs::read_to_string(folder.join(format!("shard-{killed}.log"))).unwrap();
+    contains(&log, " runs were finished before and are kept");
 }
