@@ -36,7 +36,7 @@ impl Shards {
     ///
     /// # Errors
     /// Where one of them cannot be read, holds runs of real packets, or is of another study, version, seed, number of
-    /// repetitions or inputs than the others.
+    /// repetitions, captures or other inputs than the others.
     pub fn open(into: &Path, shards: &[PathBuf]) -> Result<Self, ResultsError> {
         let shards = shards.iter().map(ResultsFolder::open);
         let shards = shards.collect::<Result<Vec<_>, _>>()?;
@@ -51,8 +51,8 @@ impl Shards {
             });
         };
         for shard in there.iter().chain(&shards) {
-            if !shard.study().is_of(BackendKind::Simulated) {
-                return Err(ResultsError::NotSimulated {
+            if shard.study().is_of(BackendKind::Testbed) {
+                return Err(ResultsError::RealPackets {
                     path: shard.path().to_owned(),
                 });
             }

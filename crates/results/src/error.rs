@@ -195,10 +195,11 @@ pub enum ResultsError {
     },
     /// A folder to be put together with others holds runs that depend on their machine.
     #[error(
-        "`{}` holds runs of real packets: only simulated runs, which are the same on every machine, can be collected",
+        "`{}` holds runs of real packets: only runs that are the same on every machine, simulated or from captures, can be \
+         collected",
         path.display()
     )]
-    NotSimulated {
+    RealPackets {
         /// The folder.
         path: PathBuf,
     },
@@ -325,7 +326,7 @@ impl ResultsError {
             | Self::OtherStudy { .. }
             | Self::OtherInputs { .. }
             | Self::OtherShard { .. }
-            | Self::NotSimulated { .. }
+            | Self::RealPackets { .. }
             | Self::Foreign { .. }
             | Self::InUse { .. } => true,
             Self::Io { source, .. } => matches!(

@@ -39,13 +39,13 @@ fn run_shards(sandbox: &Sandbox, count: usize) -> Vec<String> {
     names.collect()
 }
 
-fn collect_into<'a>(results: &'a str, shards: &'a [String]) -> Vec<&'a str> {
+pub fn collect_into<'a>(results: &'a str, shards: &'a [String]) -> Vec<&'a str> {
     let shards = shards.iter().map(String::as_str);
     ["collect", results].into_iter().chain(shards).collect()
 }
 
 /// Contents of files below a folder, by their paths in it, without facts about the host.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
@@ -64,7 +64,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Panics where the folders do not hold the same files with the same bytes.
-fn assert_same(sandbox: &Sandbox, one: &str, other: &str) {
+pub fn assert_same(sandbox: &Sandbox, one: &str, other: &str) {
     let (one, other) = (contents(&sandbox.path(one)), contents(&sandbox.path(other)));
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&one), names(&other));
@@ -82,7 +82,7 @@ fn run_whole(sandbox: &Sandbox) {
     sandbox.succeeded(&words("report whole"));
 }
 
-fn records_in(folder: &Path) -> usize {
+pub fn records_in(folder: &Path) -> usize {
     records_below(&folder.join("runs")).len()
 }
 
@@ -385,6 +385,10 @@ fn options_that_make_no_sense_for_a_shard_are_refused_before_a_folder_is_made() 
 fn runs_that_depend_on_their_machine_are_not_collected() {
     let sandbox = pair();
     analysed(&sandbox, &[]);
+    let study = sandbox.read("out/study.json");
+    let of_gateway = study.replace(r#""backend": "captures""#, r#""backend": "gateway""#);
+    assert_ne!(of_gateway, study);
+    sandbox.write("out/study.json", sealed(&of_gateway));
     let error = sandbox.refused(2, &words("collect new out"));
     contains(&error, "`out` holds runs of real packets");
     assert!(!sandbox.path("new").exists());
