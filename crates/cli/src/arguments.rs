@@ -48,9 +48,10 @@ pub enum Command {
     /// Finished runs are kept in the results folder as they come; the same command goes on where an
     /// earlier one stopped.
     Run(RunOptions),
-    /// Put the shards of a study (`run --shard I/N`) into one results folder, and make the report.
+    /// Put the shards of a study (`run --shard I/N`, `analyse --shard I/N`) into one results folder, and make the report.
     ///
-    /// Each run is checked; what the folder has stays. The shards must be of the same study, program version and seed.
+    /// Each run is checked; what the folder has stays. The shards must be of the same study, program version and seed, or
+    /// of the same captures.
     /// docs/shards.md shows how several machines share a study.
     ///
     /// Exit codes: 0 all runs are there; 1 runs are missing, or something failed; 2 the folders do not belong together;
@@ -322,7 +323,11 @@ pub struct AnalyseOptions {
     /// Also write every packet as Parquet: `packets/` in the results folder.
     #[arg(long)]
     pub packets: bool,
-    /// The results folder [default: results/<name of the study, or `captures`>].
+    /// Only the I-th of N parts of the runs, without a report: each machine of N analyses one, and `slicewise collect`
+    /// puts them together.
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["sent", "packets"])]
+    pub shard: Option<Shard>,
+    /// The results folder [default: results/<name of the study, or `captures`>, with `-shard-2-of-4` behind it].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Discard results of other captures in the results folder.

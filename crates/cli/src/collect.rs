@@ -8,6 +8,7 @@ use crate::results::results_failure;
 use crate::series::write_reports;
 use crate::{errln, noteln};
 use slicewise_results::{Collected, ResultsFolder, SeriesFolder, Shards};
+use slicewise_stats::backend::BackendKind;
 use slicewise_stats::description::StudyDescription;
 use slicewise_stats::words::count;
 use std::ffi::{OsStr, OsString};
@@ -181,8 +182,12 @@ fn example(study: &StudyDescription, collected: &Collected) -> Option<(String, S
         None => String::new(),
     };
     let quick = if study.is_quick { " --quick" } else { "" };
+    let command = match study.is_of(BackendKind::Captured) {
+        true => "slicewise analyse …".to_owned(),
+        false => format!("slicewise run {}{quick}", study.file_name),
+    };
     Some((
         format!("{case}policy {policy}, scenario {scenario}, repetition {repetition}"),
-        format!("slicewise run {}{quick}", study.file_name),
+        command,
     ))
 }

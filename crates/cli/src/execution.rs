@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::arguments::{BackendName, RunOptions, Selection};
 use crate::executor::{self, Outcome, RunEvent, Work};
 use crate::exit::Exit;
+use crate::judgement;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{named_path, results_failure};
@@ -66,10 +67,8 @@ fn check_options_of_shard(options: &RunOptions) -> Result<(), Failure> {
     } else if options.captures.is_some() {
         "`slicewise collect` collects no captures: leave out `--shard`, or capture single policies and scenarios \
          (`--policy`, `--scenario`)"
-    } else if options.judgement.is_given() {
-        "a shard is not judged: give `--json`, `--explain` and `--fail-on` to `slicewise collect`"
     } else {
-        return Ok(());
+        return judgement::refuse_for_shard(&options.judgement);
     };
     Err(Failure::mistake(why))
 }
@@ -85,11 +84,7 @@ pub fn runs_of_shard(
     if let Some(shard) = options.shard {
         let total: usize = runs.iter().map(Vec::len).sum();
         shard.select(studies, &mut runs)?;
-        let selected: usize = runs.iter().map(Vec::len).sum();
-        noteln!(
-            "shard {shard}: {selected} of {}",
-            words::count(total as u64, "run")
-        );
+        shard.note(runs.iter().map(Vec::len).sum(), total);
     }
     Ok(runs)
 }

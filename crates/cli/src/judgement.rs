@@ -1,7 +1,7 @@
 //! Verdicts for scripts: as JSON, and as an exit code.
 
 use crate::Failure;
-use crate::arguments::FailOn;
+use crate::arguments::{FailOn, JudgementOptions};
 use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
@@ -32,6 +32,16 @@ struct Judgement<'a> {
     /// Points of a sweep have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a Path>,
+}
+
+/// Refuses to judge a shard: most verdicts need all runs.
+pub fn refuse_for_shard(options: &JudgementOptions) -> Result<(), Failure> {
+    if options.is_given() {
+        return Err(Failure::mistake(
+            "a shard is not judged: give `--json`, `--explain` and `--fail-on` to `slicewise collect`",
+        ));
+    }
+    Ok(())
 }
 
 /// The verdicts on the policies that were selected by these names; on all where there is none.

@@ -2,9 +2,11 @@
 
 use crate::Failure;
 use crate::exit::Exit;
-use crate::outln;
+use crate::{noteln, outln};
+use slicewise_stats::words::count;
 use slicewise_study::{RunSpec, Study};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -68,17 +70,42 @@ impl Shard {
             });
         }
         let different = places.len() as u64;
-        if self.of > different {
-            return Err(Failure::mistake(format!(
-                "there {} to be carried out, so of {} shards some would have nothing to do: divide into at most {different}",
-                match different {
-                    1 => "is 1 run".to_owned(),
-                    _ => format!("are {different} different runs"),
-                },
-                self.of
-            )));
-        }
+        self.check(different, "different run")
+    }
+
+    /// Leaves only the runs of this shard, of runs that all differ. All shards have about as many bytes to read.
+    pub fn select_by_bytes<T>(
+        self,
+        runs: &mut Vec<T>,
+        bytes: impl Fn(&T) -> u64,
+    ) -> Result<(), Failure> {
+        let total = runs.len();
+        self.check(total as u64, "run")?;
+        let bytes: Vec<u64> = runs.iter().map(bytes).collect();
+        let mut shards = shards_by_bytes(self.of, &bytes).into_iter();
+        runs.retain(|_| shards.next() == Some(self.number));
+        self.note(runs.len(), total);
         Ok(())
+    }
+
+    /// Refuses more shards than there are runs, called `noun`.
+    fn check(self, runs: u64, noun: &str) -> Result<(), Failure> {
+        if self.of <= runs {
+            return Ok(());
+        }
+        Err(Failure::mistake(format!(
+            "there {} to be carried out, so of {} shards some would have nothing to do: divide into at most {runs}",
+            match runs {
+                1 => "is 1 run".to_owned(),
+                _ => format!("are {}", count(runs, noun)),
+            },
+            self.of
+        )))
+    }
+
+    /// Says how many of the runs are of this shard.
+    pub fn note(self, selected: usize, total: usize) {
+        noteln!("shard {self}: {selected} of {}", count(total as u64, "run"));
     }
 
     /// Deals run by run to the shards in turn, beginning each round with another one. Otherwise a shard would get, say,
@@ -102,6 +129,25 @@ impl Shard {
     }
 }
 
+/// Returns the shard of each run, given their lengths: the longest run first, each to the shard that has least, which takes
+/// at most a third longer than the best division (R. L. Graham, "Bounds on multiprocessing timing anomalies", 1969).
+fn shards_by_bytes(of: u64, bytes: &[u64]) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..bytes.len()).collect();
+    order.sort_by_key(|&run| Reverse(bytes[run]));
+    let mut loads: BinaryHeap<_> = (1..=of).map(|shard| Reverse((0_u64, shard))).collect();
+    let mut shards = vec![0; bytes.len()];
+    for run in order {
+        let Some(mut least) = loads.peek_mut() else {
+            break;
+        };
+        let Reverse((load, shard)) = &mut *least;
+        shards[run] = *shard;
+        // An empty run counts, too, so that every shard gets one.
+        *load = load.saturating_add(bytes[run]).saturating_add(1);
+    }
+    shards
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +167,20 @@ mod tests {
             assert!(most.unwrap() - least.unwrap() <= 1, "{of}: {lengths:?}");
             dealt.sort_unstable();
             assert!(dealt.into_iter().eq(0..100), "{of}");
+        }
+    }
+
+    #[test]
+    fn captures_are_divided_by_their_bytes_and_no_shard_is_empty() {
+        assert_eq!(shards_by_bytes(2, &[1, 9, 3, 5]), [1, 1, 2, 2]);
+        assert_eq!(shards_by_bytes(3, &[0, 0, 0]), [1, 2, 3]);
+        assert_eq!(shards_by_bytes(2, &[u64::MAX, u64::MAX, 7]), [1, 2, 1]);
+        for of in 1..=20 {
+            let shards = shards_by_bytes(of, &[1_000; 20]);
+            let runs = (1..=of).map(|number| shards.iter().filter(move |&&shard| shard == number));
+            let runs: Vec<usize> = runs.map(Iterator::count).collect();
+            let (least, most) = (runs.iter().min(), runs.iter().max());
+            assert!(*least.unwrap() > 0 && most.unwrap() - least.unwrap() <= 1);
         }
     }
 

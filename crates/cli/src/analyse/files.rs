@@ -21,6 +21,12 @@ impl RunFiles {
         self.sent.iter().chain(via).chain(&self.received)
     }
 
+    /// Bytes of all files; none of a file that cannot be read.
+    pub fn bytes(&self) -> u64 {
+        let facts = self.all().filter_map(|file| fs::metadata(file).ok());
+        facts.map(|facts| facts.len()).sum()
+    }
+
     /// A file that was given before, by this name or another.
     pub fn first_given_twice(&self) -> Option<&PathBuf> {
         let mut seen = BTreeSet::new();

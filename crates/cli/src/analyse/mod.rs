@@ -9,8 +9,10 @@ use crate::arguments::AnalyseOptions;
 use crate::errln;
 use crate::execution::on_interrupt;
 use crate::exit::Exit;
+use crate::judgement;
 use crate::report::write_report;
 use crate::results::{named_path, open_results, results_failure};
+use crate::shard::Shard;
 use plan::{Plan, PlannedRun};
 use progress::Bytes;
 use slicewise_analysis::{
@@ -30,7 +32,13 @@ use std::time::Instant;
 
 pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
     let mut plan = plan::plan(options)?;
-    let path = named_path(options.out.as_deref(), &plan.description.name);
+    if let Some(shard) = options.shard {
+        judgement::refuse_for_shard(&options.judgement)?;
+        shard.select_by_bytes(&mut plan.runs, |run| run.files.bytes())?;
+    }
+    let suffix = options.shard.map_or_else(String::new, Shard::suffix);
+    let name = format!("{}{suffix}", plan.description.name);
+    let path = named_path(options.out.as_deref(), &name);
     let interrupt = on_interrupt("stopping")?;
     let mut work = Work {
         options,
@@ -52,8 +60,15 @@ pub fn analyse(options: &AnalyseOptions) -> Result<Exit, Failure> {
         ..HostFacts::of_this_host()
     };
     folder.write_host(&host).map_err(results_failure)?;
-    let judged = write_report(&folder, &[], &options.judgement, &[])?;
-    Ok(if failed == 0 { judged } else { Exit::Failure })
+    let judged = match options.shard {
+        Some(_) => Exit::Success,
+        None => write_report(&folder, &[], &options.judgement, &[])?,
+    };
+    let exit = if failed == 0 { judged } else { Exit::Failure };
+    Ok(match options.shard {
+        Some(shard) => shard.conclude(&path, exit),
+        None => exit,
+    })
 }
 
 struct Work<'a> {

@@ -5,6 +5,7 @@ mod analyse;
 mod analyse_bad_input;
 mod analyse_changed;
 mod analyse_encapsulated;
+mod analyse_shards;
 mod analyse_times;
 mod analyse_unclear;
 mod architecture;
