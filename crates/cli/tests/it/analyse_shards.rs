@@ -39,7 +39,7 @@ fn traffic(random: &mut Random) -> [Vec<Packet>; 2] {
 }
 
 /// Eight runs of different traffic, with two files of each receiving point.
-fn sandbox() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let study = MEASURED.replace("repetitions: 2", "repetitions: 4");
     sandbox.write("lab.yaml", study);
@@ -154,7 +154,7 @@ fn shards_of_other_captures_or_options_are_named_and_nothing_is_collected() {
     for (options, said) in [
         (
             "--shard 1/9",
-            "there are 8 runs to be carried out, so shards would have nothing to do: divide into at most 8",
+            "there are 8 runs to be carried out, so of 9 shards some would have nothing to do: divide into at most 8",
         ),
         ("--shard 1/2 --json", "a shard is not judged"),
         (

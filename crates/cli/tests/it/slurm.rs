@@ -1,6 +1,7 @@
-//! `slicewise submit` on a real Slurm: controller and two nodes on this machine. Needs root, Slurm and MUNGE; says so and passes where
-//! they are missing.
+//! `slicewise submit`, and the scripts of docs/captures.md, on a real Slurm: controller and two nodes on this machine. Needs root,
+//! Slurm and MUNGE; says so and passes where they are missing.
 
+use crate::analyse_shards;
 use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, contains, is_installed, records_below, text, words};
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Folder of the study, whose name a script has to quote.
 const WORK: &str = "a user's study";
+const CAPTURES: &str = include_str!("../../../../docs/captures.md");
 /// Longer than anything here takes: only a test that fails waits so long.
 const PATIENCE: Duration = Duration::from_secs(240);
 const SHARDS: usize = 4;
@@ -24,7 +26,8 @@ struct Slurm<'a> {
 }
 
 impl<'a> Slurm<'a> {
-    fn start(sandbox: &'a Sandbox) -> Option<Self> {
+    /// Clusters that exist at the same time have different numbers, from 0 to 1.
+    fn start(sandbox: &'a Sandbox, number: u32) -> Option<Self> {
         for program in ["munged", "slurmctld", "slurmd", "sbatch"] {
             if !is_installed(program) {
                 println!("skipped: {program} is not installed");
@@ -39,7 +42,7 @@ impl<'a> Slurm<'a> {
         let host = text(&Command::new("hostname").arg("-s").output().unwrap().stdout);
         let folder = sandbox.path("slurm");
         let (at, host) = (folder.display(), host.trim());
-        let port = 20_000 + std::process::id() % 10_000 * 3;
+        let port = 20_000 + (std::process::id() % 5_000 * 2 + number) * 3;
         let nodes = ["n1", "n2"].into_iter().zip(1..).map(|(node, offset)| {
             let port = port + offset;
             format!("NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2\n")
@@ -214,10 +217,28 @@ fn option_of(file: &str) -> String {
     }
 }
 
+/// A script of docs/captures.md by what is in it, for as many shards as the test has, on one processor each.
+fn script(part: &str) -> String {
+    let script = CAPTURES
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
+    let found = script
+        .into_iter()
+        .find(|script| script.contains(part))
+        .unwrap();
+    let few = format!("1-{SHARDS}");
+    found
+        .replace("1-8", &few)
+        .replace("/8", &format!("/{SHARDS}"))
+        .replace("-of-8", &format!("-of-{SHARDS}"))
+        .replace("--cpus-per-task=3", "--cpus-per-task=1")
+}
+
 #[test]
 fn a_submitted_study_survives_a_killed_shard_and_a_lost_node() {
     let sandbox = Sandbox::new();
-    let Some(mut slurm) = Slurm::start(&sandbox) else {
+    let Some(mut slurm) = Slurm::start(&sandbox, 0) else {
         return;
     };
     // Long enough to be interrupted.
@@ -268,4 +289,23 @@ fn a_submitted_study_survives_a_killed_shard_and_a_lost_node() {
     let folder = sandbox.path(&format!("{WORK}/results/study-slurm"));
     let log = fs::read_to_string(folder.join(format!("shard-{killed}.log"))).unwrap();
     contains(&log, " runs were finished before and are kept");
+}
+
+#[test]
+fn a_job_array_analyses_captures() {
+    let sandbox = analyse_shards::sandbox();
+    let Some(slurm) = Slurm::start(&sandbox, 1) else {
+        return;
+    };
+    let study = sandbox.read("lab.yaml").replace("name: lab", "name: study");
+    sandbox.write("study.yaml", study);
+    sandbox.write("captures.sh", script("--array"));
+    let submit = script("sbatch --parsable");
+    let submitted = slurm.command("sh").args(["-ec", &submit]).status().unwrap();
+    assert!(submitted.success());
+    let collected = sandbox.path("results/study");
+    slurm.wait_until("all is done", |slurm| {
+        slurm.ask("squeue -h").is_empty() && collected.join("report.html").is_file()
+    });
+    assert_eq!(records_below(&collected.join("runs")).len(), 8);
 }
