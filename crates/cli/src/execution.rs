@@ -16,8 +16,8 @@ use slicewise_results::{ResultsError, ResultsFolder};
 use slicewise_stats::record::RunKey;
 use slicewise_stats::words;
 use slicewise_study::{RunFilter, RunSpec, Study};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
@@ -273,14 +273,19 @@ pub fn processors() -> u32 {
     thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// A flag that the first Ctrl-C or SIGTERM sets; the second ends the process at once.
+static INTERRUPT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// A flag that the first Ctrl-C or SIGTERM sets; the second ends the process at once. All of a process is one.
 ///
 /// `meanwhile` says what happens after the first.
 pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&flag);
+    if let Some(flag) = INTERRUPT.get() {
+        return Ok(Arc::clone(flag));
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::system(format!("cannot listen for Ctrl-C: {error}")))?;
+    let flag = Arc::clone(INTERRUPT.get_or_init(Arc::default));
+    let handler = Arc::clone(&flag);
     thread::spawn(move || {
         for signal in signals.forever() {
             if handler.swap(true, Ordering::Relaxed) {
@@ -291,4 +296,12 @@ pub fn on_interrupt(meanwhile: &'static str) -> Result<Arc<AtomicBool>, Failure>
         }
     });
     Ok(flag)
+}
+
+/// Stops runs as the first Ctrl-C does.
+#[cfg(feature = "s3")]
+pub fn stop_runs() {
+    if let Some(flag) = INTERRUPT.get() {
+        flag.store(true, Ordering::Relaxed);
+    }
 }

@@ -35,6 +35,7 @@ mod manual;
 mod output;
 mod plan;
 mod progress;
+mod remote;
 mod report;
 mod results;
 mod run;
@@ -69,7 +70,16 @@ fn main() -> ExitCode {
         Err(error) => return output::of_arguments(&error),
     };
     output::set_verbosity(arguments.verbosity());
-    let result = match &arguments.command {
+    let mut command = arguments.command;
+    let result = remote::with_copies(&mut command, carry_out);
+    output::conclude(result.unwrap_or_else(|failure| {
+        failure.print();
+        failure.exit
+    }))
+}
+
+fn carry_out(command: &Command) -> Result<Exit, Failure> {
+    match command {
         #[cfg(not(feature = "linux"))]
         Command::Run(RunOptions { on, .. }) | Command::Check(CheckOptions { on, .. })
             if *on != BackendName::Sim =>
@@ -107,11 +117,7 @@ fn main() -> ExitCode {
         Command::Gateway(_) | Command::Top(_) | Command::Doctor(_) | Command::LabHost => {
             Err(Failure::left_out("linux"))
         }
-    };
-    output::conclude(result.unwrap_or_else(|failure| {
-        failure.print();
-        failure.exit
-    }))
+    }
 }
 
 /// A command that could not do what it was asked to.
@@ -149,7 +155,7 @@ impl Failure {
     }
 
     /// This build has no such part: exit code 2.
-    #[cfg(not(all(feature = "controller", feature = "linux")))]
+    #[cfg(not(all(feature = "controller", feature = "linux", feature = "s3")))]
     fn left_out(feature: &str) -> Self {
         Self::mistake(format!(
             "this `slicewise` was built without its feature `{feature}`; to install it with that: \

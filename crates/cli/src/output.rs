@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Write, stderr, stdout};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 /// Print a line on standard output, as [`println!`] does.
 #[macro_export]
@@ -120,9 +120,26 @@ pub fn json(value: &serde_json::Value) {
     styled(&text);
 }
 
+/// Paths, and what is printed in their place.
+static SHOWN: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
+
+/// From now on, print `name` in the place of a path.
+#[cfg(feature = "s3")]
+pub fn show_as(path: &std::path::Path, name: String) {
+    let mut shown = SHOWN.write().unwrap_or_else(PoisonError::into_inner);
+    shown.push((path.display().to_string(), name));
+}
+
 fn write(stream: &mut dyn Write, failed: &OnceLock<io::Error>, text: &str) {
     if failed.get().is_some() {
         return;
+    }
+    let mut text = Cow::Borrowed(text);
+    let shown = SHOWN.read().unwrap_or_else(PoisonError::into_inner);
+    for (path, name) in shown.iter() {
+        if text.contains(path) {
+            text = Cow::Owned(text.replace(path, name));
+        }
     }
     let written = stream
         .write_all(text.as_bytes())

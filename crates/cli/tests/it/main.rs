@@ -37,6 +37,8 @@ mod refine;
 #[cfg(feature = "controller")]
 mod report_page;
 mod round_trip;
+#[cfg(feature = "s3")]
+mod s3;
 mod scripts;
 mod seeds;
 #[cfg(feature = "controller")]
@@ -63,4 +65,12 @@ fn the_controller() {}
 fn a_part_that_was_left_out_of_the_build_is_told_with_how_to_get_it() {
     let refused = support::Sandbox::new().refused(2, &["controller"]);
     assert!(refused.contains("--features controller"), "{refused}");
+}
+
+#[cfg(not(feature = "s3"))]
+#[test]
+fn object_storage_that_was_left_out_of_the_build_is_told_with_how_to_get_it() {
+    let sandbox = support::Sandbox::new();
+    let refused = sandbox.refused(2, &["report", "s3://bucket/results"]);
+    assert!(refused.contains("--features s3"), "{refused}");
 }

@@ -74,7 +74,7 @@ pub fn assert_same(sandbox: &Sandbox, one: &str, other: &str) {
 }
 
 /// The results of a run of the whole study, with a report that knows no host.
-fn run_whole(sandbox: &Sandbox) {
+pub fn run_whole(sandbox: &Sandbox) {
     sandbox.succeeded(&words("run small.yaml --out whole"));
     for host in ["host.json", "small-one/host.json"] {
         let _ = fs::remove_file(sandbox.path("whole").join(host));

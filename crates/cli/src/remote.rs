@@ -1,0 +1,68 @@
+//! Folders of results that are named `s3://BUCKET/PREFIX`.
+
+#[cfg(feature = "s3")]
+mod copies;
+
+use crate::Failure;
+use crate::arguments::{Command, RunOptions};
+use crate::exit::Exit;
+use std::path::{Path, PathBuf};
+
+/// Carries out a command. In the place of folders in object storage it gets copies on this machine, whose changes are
+/// put while it runs and at its end.
+pub fn with_copies(
+    command: &mut Command,
+    carry_out: impl FnOnce(&Command) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    if let Command::Run(options) = &*command {
+        refuse_local(options)?;
+    }
+    let mut folders = folders(command);
+    folders.retain(|(folder, _)| is_remote(folder));
+    if folders.is_empty() {
+        return carry_out(command);
+    }
+    #[cfg(not(feature = "s3"))]
+    return Err(Failure::left_out("s3"));
+    #[cfg(feature = "s3")]
+    {
+        let copies = copies::Copies::open(folders)?;
+        copies.conclude(carry_out(command))
+    }
+}
+
+/// Options of `run` whose files are many or large, and are not kept by records.
+fn refuse_local(options: &RunOptions) -> Result<(), Failure> {
+    let is_remote = |folder: &Option<PathBuf>| folder.as_deref().is_some_and(is_remote);
+    let option = match options {
+        _ if is_remote(&options.captures) => "--captures",
+        _ if options.seeds.is_some() && is_remote(&options.out) => "--seeds",
+        _ => return Ok(()),
+    };
+    Err(Failure::mistake(format!(
+        "`{option}` writes no results that could be gone on with: name a folder on this machine instead of object storage"
+    )))
+}
+
+fn is_remote(folder: &Path) -> bool {
+    folder.to_str().is_some_and(|text| text.contains("://"))
+}
+
+/// Results folders that the command line names, and whether they are written.
+fn folders(command: &mut Command) -> Vec<(&mut PathBuf, bool)> {
+    let read = |folder| (folder, false);
+    match command {
+        Command::Run(options) => options.out.iter_mut().map(|out| (out, true)).collect(),
+        Command::Analyse(options) => options.out.iter_mut().map(|out| (out, true)).collect(),
+        Command::Collect(options) => {
+            let shards = options.shards.iter_mut().map(read);
+            shards.chain([(&mut options.results, true)]).collect()
+        }
+        Command::Report(options) => {
+            let beside = options.beside.iter_mut().map(read);
+            beside.chain([(&mut options.results, true)]).collect()
+        }
+        Command::Compare(options) => [&mut options.a, &mut options.b].map(read).into(),
+        _ => Vec::new(),
+    }
+}
