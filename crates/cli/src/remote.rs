@@ -48,19 +48,31 @@ fn is_remote(folder: &Path) -> bool {
     folder.to_str().is_some_and(|text| text.contains("://"))
 }
 
-/// Results folders that the command line names, and whether they are written.
-fn folders(command: &mut Command) -> Vec<(&mut PathBuf, bool)> {
-    let read = |folder| (folder, false);
+/// What a command does with a results folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Read,
+    /// Verdicts do not depend on whether the report can be written.
+    Report,
+    Write,
+}
+
+/// Results folders that the command line names.
+fn folders(command: &mut Command) -> Vec<(&mut PathBuf, Use)> {
+    let read = |folder| (folder, Use::Read);
+    let write = |folder| (folder, Use::Write);
     match command {
-        Command::Run(options) => options.out.iter_mut().map(|out| (out, true)).collect(),
-        Command::Analyse(options) => options.out.iter_mut().map(|out| (out, true)).collect(),
+        Command::Run(options) => options.out.iter_mut().map(write).collect(),
+        Command::Analyse(options) => options.out.iter_mut().map(write).collect(),
         Command::Collect(options) => {
             let shards = options.shards.iter_mut().map(read);
-            shards.chain([(&mut options.results, true)]).collect()
+            shards.chain([write(&mut options.results)]).collect()
         }
         Command::Report(options) => {
             let beside = options.beside.iter_mut().map(read);
-            beside.chain([(&mut options.results, true)]).collect()
+            beside
+                .chain([(&mut options.results, Use::Report)])
+                .collect()
         }
         Command::Compare(options) => [&mut options.a, &mut options.b].map(read).into(),
         _ => Vec::new(),

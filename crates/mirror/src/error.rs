@@ -7,6 +7,18 @@ use std::path::{Path, PathBuf};
 /// Settings that tell where storage is, for messages.
 const SETTINGS: &str = "AWS_ENDPOINT_URL and AWS_REGION";
 
+/// Parts of texts of errors, and what to do.
+const HINTS: [(&str, &str); 2] = [
+    (
+        "corrupt message",
+        "it does not speak TLS: use http:// instead of https:// in AWS_ENDPOINT_URL",
+    ),
+    (
+        "UnknownIssuer",
+        "name the certificates of its authority (PEM) in SSL_CERT_FILE",
+    ),
+];
+
 /// Codes of S3 for credentials that are none, or not valid now.
 const OF_CREDENTIALS: [&str; 5] = [
     "ExpiredToken",
@@ -211,12 +223,30 @@ fn reason(error: &Error, code: Option<&str>) -> String {
     if let Some(code) = code {
         return format!("the storage answers {code}");
     }
-    // The innermost says what happened, those around it how often that was tried.
+    let text = innermost(error);
+    let advice = HINTS.iter().find(|(part, _)| text.contains(part));
+    let advice = advice.map_or_else(
+        || format!("is the storage reachable, and are {SETTINGS} right?"),
+        |(_, advice)| (*advice).to_owned(),
+    );
+    format!("{text}; {advice}")
+}
+
+/// Says what happened, without how often that was tried. Settings have the names that users give them.
+pub(crate) fn innermost(error: &Error) -> String {
     let mut inner: &dyn std::error::Error = error;
     while let Some(source) = inner.source() {
         inner = source;
     }
-    format!("{inner}; is the storage reachable, and are {SETTINGS} right?")
+    match inner.to_string().as_str() {
+        "Missing AccessKeyId" => {
+            "AWS_SECRET_ACCESS_KEY is set, but AWS_ACCESS_KEY_ID is not".to_owned()
+        }
+        "Missing SecretAccessKey" => {
+            "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not".to_owned()
+        }
+        other => other.trim_start_matches("io: ").to_owned(),
+    }
 }
 
 #[cfg(test)]

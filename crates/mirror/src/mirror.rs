@@ -22,6 +22,12 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    fn includes(self, file: &str) -> bool {
+        self == Self::Write || file.ends_with(".json") || file.ends_with(".jsonl")
+    }
+}
+
 /// A folder on this machine with the files below a prefix of a bucket.
 #[derive(Debug)]
 pub struct Mirror {
@@ -55,11 +61,8 @@ impl Mirror {
             runtime: runtime.map_err(|error| MirrorError::copy("use", &folder, error))?,
         };
         let mut objects = mirror.runtime.block_on(mirror.objects.list())?;
-        if access == Access::Read {
-            objects.retain(|file, _| file.ends_with(".json") || file.ends_with(".jsonl"));
-            mirror.known.retain(|file, _| objects.contains_key(file));
-        }
-        let fetched = mirror.fetch(&objects);
+        objects.retain(|file, _| access.includes(file));
+        let fetched = mirror.fetch(&objects, access);
         mirror.copy.remember(&mirror.known)?;
         fetched?;
         Ok(mirror)
@@ -89,25 +92,28 @@ impl Mirror {
         self.dropped
     }
 
-    fn fetch(&mut self, objects: &BTreeMap<String, String>) -> Result<(), MirrorError> {
+    fn fetch(
+        &mut self,
+        objects: &BTreeMap<String, String>,
+        access: Access,
+    ) -> Result<(), MirrorError> {
         let mut stamps = self.copy.stamps()?;
-        let is_changed = |(file, known): (&String, &Known)| objects.get(file) != Some(&known.tag);
+        stamps.retain(|file, _| access.includes(file));
+        let is_there = |(file, known): (&String, &Known)| objects.get(file) == Some(&known.tag);
+        let mut known = (self.known.iter()).filter(|(file, _)| access.includes(file));
         let is_new = |file: &String| !self.known.contains_key(file) && stamps.contains_key(file);
-        if self.known.iter().any(is_changed) || objects.keys().any(is_new) {
-            let is_as_known = |file: &String, stamp: &Stamp| {
-                self.known.get(file).map(|known| known.stamp) == Some(*stamp)
-            };
-            let is_there =
-                |file: &String| objects.get(file) == self.known.get(file).map(|known| &known.tag);
+        if !known.all(is_there) || objects.keys().any(is_new) {
             for (file, stamp) in &stamps {
-                let is_sent = is_as_known(file, stamp);
-                self.dropped += usize::from(!is_sent);
-                if !is_sent || !is_there(file) {
+                let known = self.known.get_key_value(file);
+                let known = known.filter(|(_, known)| known.stamp == *stamp);
+                self.dropped += usize::from(known.is_none());
+                if !known.is_some_and(is_there) {
                     self.copy.remove(file)?;
+                    self.known.remove(file);
                 }
             }
-            stamps = self.copy.stamps()?;
-            self.known.retain(|file, _| stamps.contains_key(file));
+            self.known
+                .retain(|file, _| !access.includes(file) || stamps.contains_key(file));
         }
         let missing: Vec<&String> = (objects.keys())
             .filter(|file| !self.known.contains_key(*file))

@@ -1,10 +1,10 @@
 //! The objects below a prefix.
 
-use crate::error::{Operation, failed};
+use crate::error::{Operation, failed, innermost};
 use crate::transport::Connector;
 use crate::{Location, MirrorError};
 use futures_util::TryStreamExt;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, Error, ListResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
@@ -12,6 +12,7 @@ use object_store::{
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
+use ureq::http::Uri;
 
 /// Files that mark results, at the top of a folder.
 const MARKERS: [&str; 2] = ["study.json", "series.json"];
@@ -38,10 +39,19 @@ impl Objects {
             .with_bucket_name(&location.bucket)
             .with_http_connector(Connector)
             .with_retry(retry);
-        let store = builder.build().map_err(|error| MirrorError::Settings {
+        let wrong = |reason| MirrorError::Settings {
             location: location.to_string(),
-            reason: error.to_string(),
-        })?;
+            reason,
+        };
+        for key in [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint] {
+            let endpoint = builder.get_config_value(&key).unwrap_or_default();
+            if !endpoint.is_empty() && !is_url(&endpoint) {
+                return Err(wrong(format!(
+                    "AWS_ENDPOINT_URL is `{endpoint}`: expected an address such as `http://127.0.0.1:9000`"
+                )));
+            }
+        }
+        let store = builder.build().map_err(|error| wrong(innermost(&error)))?;
         Ok(Self { store, location })
     }
 
@@ -161,6 +171,11 @@ impl Objects {
         };
         failed(operation, &location, &address, error)
     }
+}
+
+fn is_url(text: &str) -> bool {
+    let uri: Result<Uri, _> = text.parse();
+    uri.is_ok_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some())
 }
 
 /// The path in the folder of the object with this key. `None` for what is no file of a results folder: those have an

@@ -1,5 +1,6 @@
 //! Copies of folders in object storage, while a command works in them.
 
+use super::Use;
 use crate::execution::stop_runs;
 use crate::exit::Exit;
 use crate::output::show_as;
@@ -23,57 +24,43 @@ const SHARE: u32 = 20;
 /// Copies that a command works in.
 pub struct Copies {
     written: Vec<Writer>,
+    reported: Vec<Mirror>,
     /// Their files must not be changed by another command meanwhile.
     _read: Vec<Mirror>,
 }
 
 impl Copies {
     /// Fetches the results in these folders, which get the paths of their copies.
-    pub fn open(folders: Vec<(&mut PathBuf, bool)>) -> Result<Self, Failure> {
+    pub fn open(folders: Vec<(&mut PathBuf, Use)>) -> Result<Self, Failure> {
         let (cache, interval) = (cache_folder()?, interval()?);
-        let (mut written, mut read) = (Vec::new(), Vec::new());
-        for (folder, is_written) in folders {
+        let (mut written, mut reported, mut read) = (Vec::new(), Vec::new(), Vec::new());
+        for (folder, intended) in folders {
             let location = Location::parse(&folder.to_string_lossy()).map_err(failure)?;
-            let address = location.to_string();
-            let access = match is_written {
-                true => Access::Write,
-                false => Access::Read,
+            let access = match intended {
+                Use::Read => Access::Read,
+                Use::Report | Use::Write => Access::Write,
             };
             let mirror = Mirror::open(location, &cache, access).map_err(failure)?;
-            let fetched = count(mirror.fetched() as u64, "file");
             mirror.folder().clone_into(folder);
-            let copy = folder.display();
-            match is_written {
-                true => noteln!(
-                    "{address}: {fetched} fetched into the copy {copy}; changes are put after each {} s and at the end",
-                    interval.as_secs()
-                ),
-                false => noteln!("{address}: {fetched} fetched into the copy {copy}"),
-            }
-            match mirror.dropped() {
-                0 => {}
-                dropped => errln!(
-                    "warning: {address}: {} that an earlier command had not put {} dropped, because another command has \
-                     put some since",
-                    count(dropped as u64, "file"),
-                    if dropped == 1 { "was" } else { "were" }
-                ),
-            }
-            show_as(folder, address);
-            match is_written {
-                true => written.push(Writer::start(mirror, interval)),
-                false => read.push(mirror),
+            describe(&mirror, (intended == Use::Write).then_some(interval));
+            show_as(folder, mirror.location().to_string());
+            match intended {
+                Use::Read => read.push(mirror),
+                Use::Report => reported.push(mirror),
+                Use::Write => written.push(Writer::start(mirror, interval)),
             }
         }
         Ok(Self {
             written,
+            reported,
             _read: read,
         })
     }
 
     /// Puts what has changed, whatever became of the command.
     pub fn conclude(self, result: Result<Exit, Failure>) -> Result<Exit, Failure> {
-        let put = self.written.into_iter().try_for_each(Writer::finish);
+        let written = self.written.into_iter().try_for_each(Writer::finish);
+        let put = written.and_then(|()| self.reported.into_iter().try_for_each(put_report));
         match (result, put) {
             (Err(first), Err(second)) => {
                 first.print();
@@ -82,6 +69,38 @@ impl Copies {
             (result, Ok(())) => result,
             (Ok(_), Err(failure)) => Err(failure),
         }
+    }
+}
+
+/// Says where the copy is, and what becomes of changes.
+fn describe(mirror: &Mirror, interval: Option<Duration>) {
+    let address = mirror.location();
+    let changes = interval.map_or_else(String::new, |interval| {
+        format!(
+            "; changes are put every {} s and at the end",
+            interval.as_secs()
+        )
+    });
+    noteln!(
+        "{address}: {} fetched into its copy {}{changes}",
+        count(mirror.fetched() as u64, "file"),
+        mirror.folder().display()
+    );
+    if mirror.dropped() > 0 {
+        errln!(
+            "warning: {address}: dropped from its copy, because other files were put since: {} that could not be put",
+            count(mirror.dropped() as u64, "file")
+        );
+    }
+}
+
+fn put_report(mut mirror: Mirror) -> Result<(), Failure> {
+    match mirror.put() {
+        Err(error @ MirrorError::NoPermission { .. }) => {
+            errln!("warning: {error}; the report is in the copy on this machine alone");
+            Ok(())
+        }
+        put => put.map(drop).map_err(unsent),
     }
 }
 
@@ -104,7 +123,7 @@ impl Writer {
                 match put(&shared) {
                     Ok(()) => {}
                     Err(error) if error.is_temporary() => {
-                        errln!("warning: {error}; it is tried again")
+                        errln!("warning: {error}; it is tried again");
                     }
                     Err(_) => {
                         errln!("changes cannot be put any more: finishing the runs in progress");
@@ -125,16 +144,18 @@ impl Writer {
         // It has ended where it could not put.
         let _ = self.end.send(());
         let _ = self.thread.join();
-        put(&self.mirror).map_err(|error| {
-            let is_lost = matches!(error, MirrorError::Changed { .. });
-            let failure = failure(error);
-            match is_lost {
-                true => failure,
-                false => failure.with_advice(
-                    "(what was not put is kept on this machine, and the same command goes on with it)",
-                ),
-            }
-        })
+        put(&self.mirror).map_err(unsent)
+    }
+}
+
+/// An error after which files are in the copy that are not in storage.
+fn unsent(error: MirrorError) -> Failure {
+    match error {
+        // They are dropped for those of the other command.
+        MirrorError::Changed { .. } => failure(error),
+        error => failure(error).with_advice(
+            "(what was not put is kept on this machine, and the same command goes on with it)",
+        ),
     }
 }
 

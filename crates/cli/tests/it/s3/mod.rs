@@ -86,9 +86,9 @@ fn results_in_storage_have_the_bytes_of_a_folder_and_are_reported_by_any_machine
     contains(&printed, "Report: s3://results/a/study/report.html");
     contains(
         &noted,
-        "s3://results/a/study: 0 files fetched into the copy ",
+        "s3://results/a/study: 0 files fetched into its copy ",
     );
-    contains(&noted, "changes are put after each 1 s and at the end");
+    contains(&noted, "changes are put every 1 s and at the end");
     let objects = world.storage.path("a/study");
     // The report states how long runs took.
     fs::remove_file(objects.join("host.json")).unwrap();
@@ -102,6 +102,13 @@ fn results_in_storage_have_the_bytes_of_a_folder_and_are_reported_by_any_machine
     contains(&noted, "s3://results/a/study: 0 files fetched");
     let (_, noted) = world.succeeded("three", "compare s3://results/a/study whole");
     contains(&noted, "s3://results/a/study: 5 files fetched");
+    // The second one has everything, of which the copy that is compared needs a part.
+    fs::remove_file(objects.join("report.html")).unwrap();
+    let (_, noted) = world.succeeded("two", "compare s3://results/a/study whole");
+    contains(&noted, "s3://results/a/study: 0 files fetched");
+    let (_, noted) = world.succeeded("two", "report s3://results/a/study");
+    contains(&noted, "s3://results/a/study: 0 files fetched");
+    assert!(!noted.contains("dropped"), "{noted}");
 }
 
 #[test]
@@ -116,7 +123,12 @@ fn a_killed_run_goes_on_from_what_was_put_on_another_machine_and_from_everything
     let put = world.records("study");
     assert!(put < 12, "killed too late");
     let (_, noted) = world.succeeded("two", run);
-    contains(&noted, &format!("{put} of 12 runs were finished before"));
+    let line = noted
+        .lines()
+        .find(|line| line.ends_with("runs were finished before and are kept"));
+    let kept: usize = line.unwrap().split(' ').next().unwrap().parse().unwrap();
+    // Objects on their way when the command was killed may have arrived.
+    assert!((put..12).contains(&kept), "{kept} of {put}");
     assert_eq!(world.records("study"), 12);
     // What the first machine had not put is given up for what the second one put.
     let (_, noted) = world.succeeded("one", run);
@@ -255,6 +267,17 @@ fn what_the_user_may_not_do_is_told_with_what_to_ask_for() {
     let compare = "compare s3://results/study s3://results/new";
     let output = world.command("two", READER, compare).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
+    // A report is for everybody who may read.
+    fs::remove_file(world.storage.path("study/report.html")).unwrap();
+    let report = world
+        .command("three", READER, "report s3://results/study")
+        .output();
+    let (code, error) = report
+        .map(|output| (output.status.code(), text(&output.stderr)))
+        .unwrap();
+    assert_eq!(code, Some(0), "{error}");
+    contains(&error, "s3:PutObject");
+    contains(&error, "the report is in the copy on this machine alone");
     let mut command = world.command("one", OWNER, "report s3://results/study");
     command.env("AWS_SECRET_ACCESS_KEY", "other");
     let error = refused(2, command.output().unwrap());
@@ -331,6 +354,39 @@ fn storage_that_cannot_be_reached_is_told_in_time() {
     contains(&error, "`s3://results/study`: cannot list objects: ");
     contains(&error, "Connection refused");
     contains(&error, "are AWS_ENDPOINT_URL and AWS_REGION right?");
+}
+
+#[test]
+fn settings_that_are_wrong_are_told_with_their_names() {
+    let world = World::new();
+    let with_tls = world.storage.endpoint.replace("http:", "https:");
+    for (variable, value, said) in [
+        (
+            "AWS_ENDPOINT_URL",
+            "nonsense",
+            "AWS_ENDPOINT_URL is `nonsense`: expected",
+        ),
+        (
+            "AWS_ENDPOINT_URL",
+            &with_tls,
+            "use http:// instead of https://",
+        ),
+        ("AWS_SECRET_ACCESS_KEY", "", "AWS_SECRET_ACCESS_KEY is not"),
+        (
+            "SLICEWISE_PUT_SECONDS",
+            "0",
+            "expected seconds, from 1 to 86400",
+        ),
+    ] {
+        let mut command = world.command("one", OWNER, "report s3://results/study");
+        match value {
+            "" => command.env_remove(variable),
+            value => command.env(variable, value),
+        };
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        contains(&text(&output.stderr), said);
+    }
 }
 
 #[test]
