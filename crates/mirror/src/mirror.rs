@@ -212,7 +212,11 @@ fn learn(
                 count += 1;
                 known.insert(file, one);
             }
-            Err(error) => drop(first.get_or_insert(error)),
+            // One that stays counts most.
+            Err(error) if first.as_ref().is_none_or(MirrorError::is_temporary) => {
+                first = Some(error)
+            }
+            Err(_) => {}
         }
     }
     first.map_or(Ok(count), Err)

@@ -87,7 +87,8 @@ fn http_error(error: Error) -> HttpError {
             | ErrorKind::NetworkUnreachable => HttpErrorKind::Connect,
             // Of TLS.
             ErrorKind::InvalidData => HttpErrorKind::Unknown,
-            _ => HttpErrorKind::Interrupted,
+            // The server has closed a connection that was kept. Every request may be made again: puts are conditional.
+            _ => HttpErrorKind::Request,
         },
         _ => HttpErrorKind::Unknown,
     };
