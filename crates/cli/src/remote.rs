@@ -14,8 +14,15 @@ pub fn with_copies(
     command: &mut Command,
     carry_out: impl FnOnce(&Command) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    if let Command::Run(options) = &*command {
-        refuse_local(options)?;
+    match &*command {
+        Command::Run(options) => refuse_local(options)?,
+        Command::Submit(options) if options.out.as_deref().is_some_and(is_remote) => {
+            return Err(Failure::mistake(
+                "scripts and logs of `submit` are in a folder that all nodes share: name one with `--out`; `slicewise collect \
+                 s3://… DIR-shard-*` puts shards into object storage",
+            ));
+        }
+        _ => {}
     }
     let mut folders = folders(command);
     folders.retain(|(folder, _)| is_remote(folder));

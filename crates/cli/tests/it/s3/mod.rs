@@ -75,7 +75,9 @@ fn refused(code: i32, output: Output) -> String {
 
 /// A study whose runs take long enough to be put one by one.
 fn long() -> String {
-    STUDY.replace("duration: 4 s", "duration: 60 s")
+    STUDY
+        .replace("duration: 4 s", "duration: 1200 s")
+        .replace("bin: 50 ms", "bin: 1 s")
 }
 
 #[test]
