@@ -48,12 +48,14 @@ impl Flows {
         let began = later.map(|f| f.ended.nanos().saturating_sub(f.took.nanos()));
         let failed = self.failed.iter().filter(|(_, ended)| *ended >= from);
         let unfinished = failed.map(|(began, _)| *began).chain(open);
-        let until_the_end = began
+        let until_the_end: Vec<u64> = began
             .chain(unfinished.map(Instant::nanos))
             .filter(|began| *began < to.nanos())
-            .map(|began| to.nanos() - began);
-        let time_of_begun = flows().map(|flow| flow.took.nanos()).chain(until_the_end);
+            .map(|began| to.nanos() - began)
+            .collect();
+        let unfinished_times = samples::cdf(&until_the_end);
         let took: Vec<u64> = flows().map(|flow| flow.took.nanos()).collect();
+        let time_of_begun = [took.as_slice(), &until_the_end].concat();
         let times = samples::cdf(&took);
         let completion_time = samples::figures(took);
         // A flow takes a nanosecond at least.
@@ -63,12 +65,13 @@ impl Flows {
         let flows = FlowFigures {
             completed,
             completion_time,
-            time_of_begun: samples::figures(time_of_begun.collect()),
+            time_of_begun: samples::figures(time_of_begun),
             rate_mean_bits_per_second: (completed > 0).then(|| rates / completed as f64),
         };
         Figures {
             flows: Some(flows),
             times,
+            unfinished_times,
             ..Figures::default()
         }
     }

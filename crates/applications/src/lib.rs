@@ -89,6 +89,8 @@ pub struct Figures {
     pub video: Option<VideoFigures>,
     /// Distribution function of the latency of requests, or of the completion time of flows.
     pub times: Vec<CdfPoint>,
+    /// The same of the time until the end of the span, of what had begun and not ended.
+    pub unfinished_times: Vec<CdfPoint>,
 }
 
 /// The end of an application that opens its connections; they are numbered from 0 to

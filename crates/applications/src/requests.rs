@@ -205,21 +205,20 @@ impl Client for Requests {
         let answered = || samples.iter().filter(|sample| sample.is_answered());
         let latency: Vec<u64> = answered().map(|sample| sample.latency).collect();
         let times = samples::cdf(&latency);
-        let latency = samples::figures(latency);
         let response_time =
             samples::figures(answered().map(|sample| sample.response_time).collect());
         let samples = samples
             .iter()
             .copied()
             .chain(std::iter::repeat(Sample::NONE));
-        let latency_of_due = due.clone().zip(samples).map(|(n, sample)| {
-            if sample.is_answered() {
-                sample.latency
-            } else {
-                to.saturating_since(self.schedule.due(n)).nanos()
-            }
-        });
-        let latency_of_due = samples::figures(latency_of_due.collect());
+        let waiting = due.clone().zip(samples);
+        let waiting: Vec<u64> = waiting
+            .filter(|(_, sample)| !sample.is_answered())
+            .map(|(n, _)| to.saturating_since(self.schedule.due(n)).nanos())
+            .collect();
+        let unfinished_times = samples::cdf(&waiting);
+        let latency_of_due = samples::figures([latency.as_slice(), &waiting].concat());
+        let latency = samples::figures(latency);
         let due = due.end - due.start;
         let achieved = self.samples.iter().zip(0..).filter(|(sample, n)| {
             let span = Duration::from_nanos(sample.latency);
@@ -236,6 +235,7 @@ impl Client for Requests {
                 latency_of_due,
             }),
             times,
+            unfinished_times,
             ..Figures::default()
         }
     }

@@ -29,7 +29,9 @@ pub(crate) fn record_of_study(record: &RunRecord, study: &StudyDescription) -> R
     let of_phases = record.phases.iter().flat_map(|phase| &phase.applications);
     for application in record.applications.iter().chain(of_phases) {
         let source = &application.source;
-        distribution(&application.times).map_err(|e| format!("source `{source}`: {e}"))?;
+        for times in [&application.times, &application.unfinished_times] {
+            distribution(times).map_err(|e| format!("source `{source}`: {e}"))?;
+        }
     }
     record
         .slices

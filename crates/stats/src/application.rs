@@ -28,6 +28,9 @@ pub struct ApplicationRecord {
     /// Distribution function of the latency of requests, or of the completion time of flows: of those that have one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub times: Vec<CdfPoint>,
+    /// The same of the time until the end of the span: of requests without a response, or of flows in progress.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfinished_times: Vec<CdfPoint>,
     /// Connections that ended before their work was done, by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureCount>,

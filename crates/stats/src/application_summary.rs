@@ -2,6 +2,7 @@
 
 pub use crate::application::SliceApplications;
 use crate::application::{ApplicationRecord, FailureCount};
+use crate::observation::RunObservation;
 use crate::quantity::{Estimates, Quantity};
 use crate::record::DelayFigures;
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ impl SliceApplications {
     /// Returns the results of one slice, which is served at a rate and has a share; `None` where there are none.
     #[must_use]
     pub fn of(records: &[&ApplicationRecord], served: f64, share: f64) -> Option<Self> {
-        let figure = |quantity: Quantity| quantity.of(records.iter().copied());
+        let together = ApplicationRecord::pooled(records)?;
+        let figure = |quantity: Quantity| quantity.of(&together);
         let goodput = figure(Quantity::Goodput)?;
         let within = if served > share { share / served } else { 1.0 };
         Some(Self {
@@ -97,9 +99,10 @@ pub struct ApplicationSummary {
 }
 
 /// Summarises the applications of a cell: each source, in the order of the first run, then slices with several of them.
-pub(crate) fn summarise(runs: &[&[ApplicationRecord]], confidence: f64) -> Vec<ApplicationSummary> {
+pub(crate) fn summarise(runs: &[&RunObservation], confidence: f64) -> Vec<ApplicationSummary> {
+    let sources = || runs.iter().flat_map(|run| &run.applications);
     let mut subjects: Vec<(Option<&str>, &str)> = Vec::new();
-    for record in runs.iter().copied().flatten() {
+    for record in sources() {
         let subject = (Some(record.source.as_str()), record.slice.as_str());
         if !subjects.contains(&subject) {
             subjects.push(subject);
@@ -118,14 +121,17 @@ pub(crate) fn summarise(runs: &[&[ApplicationRecord]], confidence: f64) -> Vec<A
             record.slice == slice && source.is_none_or(|source| record.source == source)
         };
         let values = |quantity: Quantity| {
-            let of_run = |run: &&[ApplicationRecord]| quantity.of(run.iter().filter(is_its));
+            let of_run = |run: &&RunObservation| match source {
+                Some(_) => quantity.of(run.applications.iter().find(is_its)?),
+                None => quantity.of(run.applications_of(slice)?),
+            };
             runs.iter().filter_map(of_run).collect()
         };
         ApplicationSummary {
             source: source.map(str::to_owned),
             slice: slice.to_owned(),
             estimates: Estimates::new(Quantity::of_applications(), values, confidence),
-            failures: failures(runs.iter().copied().flatten().filter(is_its)),
+            failures: failures(sources().filter(is_its)),
         }
     };
     subjects.into_iter().map(summary).collect()

@@ -116,6 +116,22 @@ impl Distribution {
         }
     }
 
+    /// Returns the samples of a distribution function that was made of so many, at its points.
+    #[must_use]
+    pub fn of_cdf(points: &[CdfPoint], samples: u64) -> Self {
+        let mut distribution = Self::default();
+        for CdfPoint(value, fraction) in points {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it saturates"
+            )]
+            let reached = (fraction * samples as f64).round() as u64;
+            distribution.push(*value, reached.saturating_sub(distribution.total));
+        }
+        distribution
+    }
+
     /// The bins that are not empty: upper edge and count.
     #[must_use]
     pub fn bins(&self) -> &[(u64, u64)] {

@@ -13,6 +13,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod application;
+mod application_pool;
 pub mod application_summary;
 pub mod availability;
 pub mod backend;

@@ -37,8 +37,7 @@ pub struct SliceObservation {
     pub is_held_back: bool,
     /// Results of its applications; `None` where it has none.
     pub applications: Option<SliceApplications>,
-    /// The percentile of the completion time of flows that an objective names, ns; that of the source that has the
-    /// largest.
+    /// The percentile of the completion time of flows that an objective names, of all its sources together, ns.
     pub completion_time_ns: Option<u64>,
     /// The same of the latency of requests.
     pub request_latency_ns: Option<u64>,
@@ -72,6 +71,8 @@ pub struct RunObservation {
     pub slices: Vec<SliceObservation>,
     /// Results of sources with an application, without series.
     pub applications: Vec<ApplicationRecord>,
+    /// Results of all sources of a slice together, of slices with several.
+    pub pooled_applications: Vec<ApplicationRecord>,
     /// Lengths of queues.
     pub queues: Vec<QueueRecord>,
     /// All slices together, after the transient.
@@ -83,6 +84,14 @@ pub struct RunObservation {
     /// 99th percentile of the delay through the idle device before the run, ns: the resolution of a run
     /// on real packets. `None` if not measured.
     pub idle_delay_p99_ns: Option<u64>,
+}
+
+impl RunObservation {
+    /// Results of all applications of a slice together; `None` where it has none.
+    pub(crate) fn applications_of(&self, slice: &str) -> Option<&ApplicationRecord> {
+        let mut all = self.pooled_applications.iter().chain(&self.applications);
+        all.find(|of| of.slice == slice)
+    }
 }
 
 /// Sums over the windows of one run in which there was something to reallocate.

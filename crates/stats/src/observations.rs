@@ -13,19 +13,17 @@ use crate::flow::FlowRecord;
 use crate::growth::DelayGrowth;
 use crate::loss_episodes::LossEpisodes;
 use crate::mser;
-use crate::objective::DelayLimit;
 pub use crate::observation::{RunObservation, SliceObservation};
 use crate::opportunity;
 use crate::plot::{Distributed, PlotX};
 use crate::projection::Projection;
 use crate::quantity::Quantity;
-use crate::record::{
-    DelayFigures, IatFigures, OTHER_INPUTS, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord,
-};
+use crate::record::{IatFigures, OTHER_INPUTS, RunKey, RunRecord, SCHEMA_VERSION, SliceRecord};
 use crate::tail;
 use crate::testbed::TestbedRecord;
 use serde::{Deserialize, Serialize};
 use slicewise_units::Duration;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -168,6 +166,7 @@ impl Observations {
                 })
                 .collect(),
             applications: without_series(record),
+            pooled_applications: pooled_applications(record),
             queues: record.queues.clone(),
             aggregate: record.aggregate,
             opportunity: opportunity::of_run(study, record, cycle_ns),
@@ -285,6 +284,8 @@ fn observe(
     compares_iat: bool,
 ) -> SliceObservation {
     let objective = description.objective;
+    let own = sources(record, &slice.slice);
+    let together = ApplicationRecord::pooled(&own);
     let is_tcp = |flow: &FlowRecord| flow.slice == slice.slice && flow.flow.protocol == TCP;
     let keeps_cdf = compares_iat || draws_iat(study, &slice.slice);
     let iat = |of: &IatFigures| IatFigures {
@@ -312,11 +313,15 @@ fn observe(
         reacts: slice.withheld_frames > 0 || record.flows.iter().any(is_tcp),
         is_held_back: slice.withheld_frames > 0,
         // What applications got is of the whole run.
-        applications: applications(record, description, served(slice, 0, slice.whole.span_ns)),
+        applications: SliceApplications::of(
+            &own,
+            served(slice, 0, slice.whole.span_ns),
+            description.share_bits_per_second as f64,
+        ),
         completion_time_ns: (objective.and_then(|objective| objective.completion_time))
-            .and_then(|limit| largest(record, slice, limit, ApplicationRecord::time_of_begun)),
+            .and_then(|limit| Some(limit.at.of(together.as_ref()?.time_of_begun()?))),
         request_latency_ns: (objective.and_then(|objective| objective.request_latency))
-            .and_then(|limit| largest(record, slice, limit, ApplicationRecord::latency_of_due)),
+            .and_then(|limit| Some(limit.at.of(together.as_ref()?.latency_of_due()?))),
         intervals: objective
             .and_then(|objective| Some((objective, objective.availability?.length_ns)))
             .map(|(objective, length_ns)| {
@@ -369,35 +374,26 @@ fn projected(
     })
 }
 
-/// Returns the results of the applications of a slice that is served at this rate.
-fn applications(
-    record: &RunRecord,
-    slice: &SliceDescription,
-    served: f64,
-) -> Option<SliceApplications> {
-    let own = record.applications.iter();
-    let own: Vec<_> = own.filter(|source| source.slice == slice.name).collect();
-    SliceApplications::of(&own, served, slice.share_bits_per_second as f64)
+/// Results of all sources of a slice together, of slices with several.
+fn pooled_applications(record: &RunRecord) -> Vec<ApplicationRecord> {
+    let slices = record.slices.iter();
+    let pooled =
+        slices.filter_map(|slice| ApplicationRecord::pooled(&sources(record, &slice.slice)));
+    let several = pooled.filter(|of| matches!(of, Cow::Owned(_)));
+    several.map(Cow::into_owned).collect()
 }
 
-/// The percentile of an objective's times, of the source of the slice that has the largest.
-fn largest(
-    record: &RunRecord,
-    slice: &SliceRecord,
-    limit: DelayLimit,
-    times: fn(&ApplicationRecord) -> Option<&DelayFigures>,
-) -> Option<u64> {
-    let own = record.applications.iter();
-    own.filter(|source| source.slice == slice.slice)
-        .filter_map(times)
-        .map(|times| limit.at.of(times))
-        .max()
+/// The sources of a slice that have an application.
+fn sources<'a>(record: &'a RunRecord, slice: &str) -> Vec<&'a ApplicationRecord> {
+    let all = record.applications.iter();
+    all.filter(|source| source.slice == slice).collect()
 }
 
 fn without_series(record: &RunRecord) -> Vec<ApplicationRecord> {
     let without = |source: &ApplicationRecord| ApplicationRecord {
         series: ApplicationSeries::default(),
         times: Vec::new(),
+        unfinished_times: Vec::new(),
         source: source.source.clone(),
         slice: source.slice.clone(),
         failures: source.failures.clone(),
@@ -526,7 +522,7 @@ fn check(record: &RunRecord) -> Result<(), RecordError> {
         transient.throughput_after_bits_per_second,
     ];
     let of_applications = record.applications.iter().flat_map(|source| {
-        Quantity::of_applications().filter_map(move |quantity| quantity.of([source]))
+        Quantity::of_applications().filter_map(move |quantity| quantity.of(source))
     });
     if figures
         .chain(iat)

@@ -2,11 +2,11 @@
 
 use crate::application::ApplicationRecord;
 use crate::description::StudyDescription;
+use crate::distribution::Distribution;
 use crate::estimate::{Estimate, valid_confidence};
 use crate::observations::{Observations, RunObservation};
 use crate::plot::{Distributed, PlotDescription, PlotDistribution, PlotValue, PlotX};
 use crate::quantity::{Metric, Quantity, Subject};
-use crate::record::CdfPoint;
 
 /// Values of a figure in one policy under one scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,13 +193,9 @@ impl Measure<'_> {
                 RECEIVED => slice.received_iat.as_ref(),
                 _ => Some(&slice.iat),
             };
-            let mut below = 0;
-            for CdfPoint(value, fraction) in iat.into_iter().flat_map(|iat| &iat.cdf) {
-                let samples = iat.map_or(0.0, |iat| iat.samples as f64);
-                #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
-                let reached = (fraction * samples).round() as u32;
-                values.push((*value as f64, reached.saturating_sub(below)));
-                below = reached;
+            let times = iat.map(|iat| Distribution::of_cdf(&iat.cdf, iat.samples));
+            for (value, count) in times.iter().flat_map(Distribution::bins) {
+                values.push((*value as f64, u32::try_from(*count).unwrap_or(u32::MAX)));
             }
         }
         self.empirical(values)

@@ -3,7 +3,7 @@
 //! Estimates, published figures, predictions, tables, charts and the page's script iterate over this table. A new
 //! quantity is an entry here, its counting in a record, and its documentation.
 
-use crate::application::{ApplicationRecord, TransportFigures};
+use crate::application::ApplicationRecord;
 use crate::estimate::Estimate;
 use crate::observation::{RunObservation, SliceObservation};
 use crate::record::Figures;
@@ -62,28 +62,6 @@ impl Unit {
     }
 }
 
-/// Combination of the values of several sources.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Together {
-    /// Sum: rates.
-    Sum,
-    /// Largest: percentiles.
-    Largest,
-    /// Mean by these weights.
-    Mean(f64),
-    /// Jain's index of so many connections whose sum and sum of squares are these.
-    Jain {
-        /// Connections.
-        connections: f64,
-        /// Sum of their rates.
-        sum: f64,
-        /// Sum of the squares of their rates.
-        squares: f64,
-    },
-}
-
-type OfSource = Option<(f64, Together)>;
-
 /// Source of a quantity's values; a function returns `None` where there is no sample.
 #[derive(Debug, Clone, Copy)]
 enum Of {
@@ -93,8 +71,8 @@ enum Of {
     Published(fn(&Figures) -> Option<f64>),
     /// A slice, over the whole run.
     Slice(fn(&SliceObservation) -> Option<f64>),
-    /// The applications of a slice, source by source.
-    Applications(fn(&ApplicationRecord) -> OfSource),
+    /// An application, or all of a slice together, over the whole run.
+    Applications(fn(&ApplicationRecord) -> Option<f64>),
     /// All slices together.
     Run(fn(&RunObservation) -> Option<f64>),
     /// A queue of the device.
@@ -207,43 +185,43 @@ quantities! {
     QueueingDelayP99 "queueing_delay_p99", Time, "99th percentile of queueing delay", Of::Reference;
     GoodputWithinShare "goodput_within_share", Rate, "goodput within the share", Of::Reference;
 
-    Goodput "goodput", Rate, "goodput", Of::Applications(|a| Some((a.transport.goodput_bits_per_second, Together::Sum)));
+    Goodput "goodput", Rate, "goodput", Of::Applications(|a| Some(a.transport.goodput_bits_per_second));
     RetransmittedRatio "retransmitted_ratio", Ratio, "retransmitted segments", Of::Applications(|a| {
-        mean(a.transport.segments, a.transport.retransmitted_segments as f64 / a.transport.segments as f64)
+        known(a.transport.segments, a.transport.retransmitted_segments as f64 / a.transport.segments as f64)
     });
-    RttMean "rtt_mean", Time, "mean round-trip time", Of::Applications(|a| mean(a.transport.rtt_samples, a.transport.rtt_mean_ns));
+    RttMean "rtt_mean", Time, "mean round-trip time", Of::Applications(|a| known(a.transport.rtt_samples, a.transport.rtt_mean_ns));
     WindowMean "window_mean", Bytes, "mean congestion window", Of::Applications(|a| {
-        mean(a.transport.window_samples, a.transport.window_mean_bytes)
+        known(a.transport.window_samples, a.transport.window_mean_bytes)
     });
-    Fairness "fairness", Number("index"), "Jain's index of goodput", Of::Applications(|a| jain(&a.transport));
+    Fairness "fairness", Number("index"), "Jain's index of goodput", Of::Applications(|a| a.transport.fairness);
     RequestsOffered "requests_offered", PerSecond("requests/s"), "requests due a second",
-        Of::Applications(|a| Some((a.requests?.offered_per_second, Together::Sum)));
+        Of::Applications(|a| Some(a.requests?.offered_per_second));
     RequestsAchieved "requests_achieved", PerSecond("responses/s"), "responses a second",
-        Of::Applications(|a| Some((a.requests?.achieved_per_second, Together::Sum)));
+        Of::Applications(|a| Some(a.requests?.achieved_per_second));
     RequestLatencyMean "request_latency_mean", Time, "mean request latency",
-        Of::Applications(|a| mean(a.requests?.latency.samples, a.requests?.latency.mean_ns));
+        Of::Applications(|a| known(a.requests?.latency.samples, a.requests?.latency.mean_ns));
     RequestLatencyP50 "request_latency_p50", Time, "median request latency",
-        Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p50_ns));
+        Of::Applications(|a| time(a.requests?.latency.samples, a.requests?.latency.p50_ns));
     RequestLatencyP90 "request_latency_p90", Time, "90th percentile of request latency",
-        Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p90_ns));
+        Of::Applications(|a| time(a.requests?.latency.samples, a.requests?.latency.p90_ns));
     RequestLatencyP99 "request_latency_p99", Time, "99th percentile of request latency",
-        Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p99_ns));
+        Of::Applications(|a| time(a.requests?.latency.samples, a.requests?.latency.p99_ns));
     RequestLatencyP999 "request_latency_p999", Time, "99.9th percentile of request latency",
-        Of::Applications(|a| largest(a.requests?.latency.samples, a.requests?.latency.p999_ns));
+        Of::Applications(|a| time(a.requests?.latency.samples, a.requests?.latency.p999_ns));
     CompletionTimeMean "completion_time_mean", Time, "mean completion time",
-        Of::Applications(|a| mean(a.flows?.completion_time.samples, a.flows?.completion_time.mean_ns));
+        Of::Applications(|a| known(a.flows?.completion_time.samples, a.flows?.completion_time.mean_ns));
     CompletionTimeP50 "completion_time_p50", Time, "median completion time",
-        Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p50_ns));
+        Of::Applications(|a| time(a.flows?.completion_time.samples, a.flows?.completion_time.p50_ns));
     CompletionTimeP90 "completion_time_p90", Time, "90th percentile of completion time",
-        Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p90_ns));
+        Of::Applications(|a| time(a.flows?.completion_time.samples, a.flows?.completion_time.p90_ns));
     CompletionTimeP99 "completion_time_p99", Time, "99th percentile of completion time",
-        Of::Applications(|a| largest(a.flows?.completion_time.samples, a.flows?.completion_time.p99_ns));
-    QualityMean "quality_mean", Number("quality"), "mean quality of video", Of::Applications(|a| of_video(a, a.video?.quality_mean));
-    BitRateMean "bit_rate_mean", Rate, "mean bit rate of video", Of::Applications(|a| of_video(a, a.video?.bit_rate_mean));
+        Of::Applications(|a| time(a.flows?.completion_time.samples, a.flows?.completion_time.p99_ns));
+    QualityMean "quality_mean", Number("quality"), "mean quality of video", Of::Applications(|a| a.video?.quality_mean);
+    BitRateMean "bit_rate_mean", Rate, "mean bit rate of video", Of::Applications(|a| a.video?.bit_rate_mean);
     SwitchesPerMinute "switches_per_minute", Number("switches/min"), "changes of quality a minute",
-        Of::Applications(|a| of_video(a, a.video?.switches_per_minute));
-    StartUpMean "start_up_mean", Time, "mean time until video plays", Of::Applications(|a| of_video(a, a.video?.start_up_mean_ns));
-    StalledRatio "stalled_ratio", Ratio, "time in which video is stopped", Of::Applications(|a| of_video(a, a.video?.stalled_ratio));
+        Of::Applications(|a| a.video?.switches_per_minute);
+    StartUpMean "start_up_mean", Time, "mean time until video plays", Of::Applications(|a| a.video?.start_up_mean_ns);
+    StalledRatio "stalled_ratio", Ratio, "time in which video is stopped", Of::Applications(|a| a.video?.stalled_ratio);
 }
 
 /// Frames below the shortest of Ethernet count as they are.
@@ -259,46 +237,6 @@ fn known(samples: u64, value: f64) -> Option<f64> {
 
 fn time(samples: u64, ns: u64) -> Option<f64> {
     known(samples, ns as f64)
-}
-
-fn mean(samples: u64, value: f64) -> OfSource {
-    (samples > 0).then_some((value, Together::Mean(samples as f64)))
-}
-
-/// The index of several sources is that of all their connections: a source's sum of squares follows from its own index.
-/// Without that the index of all is not known, unless none of the connections got anything.
-fn jain(transport: &TransportFigures) -> OfSource {
-    let (connections, sum) = (
-        transport.connections as f64,
-        transport.goodput_bits_per_second,
-    );
-    if transport.connections == 0 {
-        return None;
-    }
-    let index = match transport.fairness {
-        Some(index) => index,
-        None if transport.connections == 1 || sum == 0.0 => 1.0,
-        None => f64::NAN,
-    };
-    let squares = sum * sum / (connections * index);
-    Some((
-        index,
-        Together::Jain {
-            connections,
-            sum,
-            squares,
-        },
-    ))
-}
-
-fn largest(samples: u64, ns: u64) -> OfSource {
-    (samples > 0).then_some((ns as f64, Together::Largest))
-}
-
-/// A client may play what arrived before the span.
-fn of_video(source: &ApplicationRecord, value: Option<f64>) -> OfSource {
-    let segments = source.video?.segments.max(1);
-    Some((value?, Together::Mean(segments as f64)))
 }
 
 impl Quantity {
@@ -359,39 +297,13 @@ impl Quantity {
         }
     }
 
-    /// Value of these sources of one run together; `None` if none of them has it.
+    /// Value of an application in one run; `None` without samples, or if it is no quantity of applications.
     #[must_use]
-    pub fn of<'a>(self, sources: impl IntoIterator<Item = &'a ApplicationRecord>) -> Option<f64> {
-        let Of::Applications(of) = self.entry().of else {
-            return None;
-        };
-        let (mut sum, mut weights, mut found) = (0.0, 0.0, false);
-        let mut jain = (0.0, 0.0, 0.0);
-        for (value, together) in sources.into_iter().filter_map(of) {
-            match together {
-                Together::Sum => sum += value,
-                Together::Largest => sum = f64::max(sum, value),
-                Together::Mean(weight) => {
-                    sum += value * weight;
-                    weights += weight;
-                }
-                Together::Jain {
-                    connections,
-                    sum,
-                    squares,
-                } => {
-                    jain = (jain.0 + connections, jain.1 + sum, jain.2 + squares);
-                }
-            }
-            found = true;
+    pub fn of(self, application: &ApplicationRecord) -> Option<f64> {
+        match self.entry().of {
+            Of::Applications(of) => of(application),
+            _ => None,
         }
-        if let (connections, sum, squares) = jain
-            && connections > 0.0
-        {
-            return (connections > 1.0 && squares > 0.0)
-                .then(|| sum * sum / (connections * squares));
-        }
-        found.then(|| if weights > 0.0 { sum / weights } else { sum })
     }
 }
 
@@ -473,8 +385,7 @@ impl Metric {
             Of::Slice(of) => of(slice?),
             Of::Applications(_) => {
                 let (_, name) = subject.slice?;
-                let sources = run.applications.iter().filter(|of| of.slice == name);
-                self.quantity.of(sources)
+                self.quantity.of(run.applications_of(name)?)
             }
             Of::Run(of) => of(run),
             Of::Queue => {
@@ -541,31 +452,6 @@ impl<'de> Deserialize<'de> for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_fairness_of_sources_together_is_that_of_their_connections() {
-        let source = |connections, goodput_bits_per_second, fairness| ApplicationRecord {
-            transport: TransportFigures {
-                connections,
-                goodput_bits_per_second,
-                fairness,
-                ..TransportFigures::default()
-            },
-            ..ApplicationRecord::default()
-        };
-        let of = |sources: &[ApplicationRecord]| Quantity::Fairness.of(sources);
-        // Connections of 3 and 1, and one of 2: (3 + 1 + 2)² / (3 (9 + 1 + 4)).
-        let two = source(2, 4.0, Some(16.0 / 20.0));
-        assert_eq!(of(std::slice::from_ref(&two)), Some(0.8));
-        let all = of(&[two, source(1, 2.0, None)]).unwrap();
-        assert!((all - 36.0 / 42.0).abs() < 1e-12, "{all}");
-        // Two that get nothing beside two that share 4, and two of which it is not known.
-        let starved = of(&[source(2, 4.0, Some(1.0)), source(2, 0.0, None)]);
-        assert_eq!(starved, Some(0.5));
-        assert_eq!(of(&[source(2, 4.0, Some(1.0)), source(2, 4.0, None)]), None);
-        assert_eq!(of(&[source(1, 2.0, None)]), None);
-        assert_eq!(of(&[source(2, 0.0, None)]), None);
-    }
 
     #[test]
     fn no_two_metrics_have_a_name_in_common_and_each_is_found_by_it() {

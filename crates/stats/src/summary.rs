@@ -178,9 +178,8 @@ fn summarise_cell(
             steady: figures(&|run| run.slices.get(index).map(|s| s.steady)),
             whole: figures(&|run| run.slices.get(index).map(|s| s.whole)),
         });
-    let applications: Vec<_> = runs.iter().map(|run| run.applications.as_slice()).collect();
     CellSummary {
-        applications: application_summary::summarise(&applications, confidence),
+        applications: application_summary::summarise(runs, confidence),
         policy: policy.to_owned(),
         scenario: scenario.to_owned(),
         repetitions: count(runs.iter()),

@@ -325,6 +325,7 @@ impl Host {
             flows: figures.flows,
             video: figures.video,
             times: figures.times,
+            unfinished_times: figures.unfinished_times,
             failures: self.measurement.failures(from, to),
             series: if with_series {
                 self.measurement.series()

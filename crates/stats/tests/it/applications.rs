@@ -6,7 +6,7 @@ use slicewise_stats::application::{ApplicationRecord, FlowFigures, RequestFigure
 use slicewise_stats::observations::Observations;
 use slicewise_stats::phase::PhaseRecord;
 use slicewise_stats::quantity::Quantity;
-use slicewise_stats::record::DelayFigures;
+use slicewise_stats::record::{CdfPoint, DelayFigures};
 use slicewise_stats::summary::{SummaryBuilder, summarise};
 use slicewise_stats::verdict::comparison::{Change, Results, compare};
 use slicewise_stats::verdict::{self, Outcome, PolicyVerdict};
@@ -254,14 +254,14 @@ fn damaged_figures_and_series_are_refused() {
 }
 
 #[test]
-fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
+fn quantities_of_video_weight_segments_by_segments_and_time_by_clients() {
     let player = |video| ApplicationRecord {
         video: Some(video),
         ..bulk("player", "critical", 1e6)
     };
     let with = |segments, factor: f64| {
         player(VideoFigures {
-            clients: 1,
+            clients: 4 - segments / 10,
             segments,
             quality_mean: Some(factor),
             quality_least: Some(0.0),
@@ -277,19 +277,20 @@ fn every_quantity_of_video_is_its_own_figure_weighted_by_segments() {
         stalled_ratio: Some(1.0),
         ..VideoFigures::default()
     });
-    assert_eq!(Quantity::StalledRatio.of(&[stopped]), Some(1.0));
-    // The mean factor is 1.75.
-    let records = [with(10, 1.0), with(30, 2.0), nothing.clone()];
-    for (quantity, factor) in [
-        (Quantity::QualityMean, 1.0),
-        (Quantity::BitRateMean, 2.0),
-        (Quantity::SwitchesPerMinute, 3.0),
-        (Quantity::StartUpMean, 4.0),
-        (Quantity::StalledRatio, 5.0),
+    assert_eq!(Quantity::StalledRatio.of(&stopped), Some(1.0));
+    // Of 10 segments and 3 clients the factor is 1, of 30 segments and 1 client 2.
+    let records = [&with(10, 1.0), &with(30, 2.0), &nothing];
+    let together = ApplicationRecord::pooled(&records).unwrap();
+    for (quantity, expected) in [
+        (Quantity::QualityMean, 1.75),
+        (Quantity::BitRateMean, 2.0 * 1.75),
+        (Quantity::SwitchesPerMinute, 3.0 * 1.25),
+        (Quantity::StartUpMean, 4.0 * 1.25),
+        (Quantity::StalledRatio, 5.0 * 1.25),
     ] {
-        let value = quantity.of(&records).unwrap();
-        assert!((value - 1.75 * factor).abs() < 1e-9, "{quantity:?} {value}");
-        assert_eq!(quantity.of([&nothing]), None);
+        let value = quantity.of(&together).unwrap();
+        assert!((value - expected).abs() < 1e-9, "{quantity:?} {value}");
+        assert_eq!(quantity.of(&nothing), None);
     }
 }
 
@@ -309,13 +310,14 @@ fn a_slice_whose_hosts_were_paused_is_held_back_and_reacts() {
 
 #[test]
 fn every_quantity_of_requests_and_flows_is_its_own_figure() {
-    let with = |samples, factor: u32| {
+    let with = |samples: u32, factor: u32| {
         let time = DelayFigures {
-            samples,
+            samples: samples.into(),
             mean_ns: f64::from(factor),
             p50_ns: 2 * u64::from(factor),
             p99_ns: 3 * u64::from(factor),
             p999_ns: 4 * u64::from(factor),
+            max_ns: 4 * u64::from(factor),
             ..DelayFigures::default()
         };
         let requests = RequestFigures {
@@ -325,26 +327,35 @@ fn every_quantity_of_requests_and_flows_is_its_own_figure() {
             ..RequestFigures::default()
         };
         let flows = FlowFigures {
-            completed: samples,
+            completed: samples.into(),
             completion_time: time,
             ..FlowFigures::default()
         };
+        let points = [(0.5, 2), (0.99, 3), (1.0, 4)];
+        let times = points.map(|(share, ns)| CdfPoint(ns * u64::from(factor), share));
         let web = ApplicationRecord {
+            times: times.to_vec(),
             requests: Some(requests),
             ..bulk("web", "critical", 1e6)
         };
         let files = ApplicationRecord {
+            times: times.to_vec(),
             flows: Some(flows),
             ..bulk("files", "critical", 1e6)
         };
         [web, files]
     };
-    let both = [with(10, 1), with(30, 2)].concat();
+    let both = [with(100, 1), with(300, 2)].concat();
     let none = with(0, 1);
-    // Means count samples (1.75), percentiles are the largest, and rates are added.
+    let [both, none] = [&both[..], &none].map(|sources| {
+        let sources: Vec<_> = sources.iter().collect();
+        ApplicationRecord::pooled(&sources).unwrap().into_owned()
+    });
+    // Means count samples (1.75), percentiles are those of all, and rates are added.
     for (quantity, value, without_samples) in [
         (Quantity::RequestLatencyMean, 1.75, None),
         (Quantity::RequestLatencyP50, 4.0, None),
+        (Quantity::RequestLatencyP90, 6.0, None),
         (Quantity::RequestLatencyP99, 6.0, None),
         (Quantity::RequestLatencyP999, 8.0, None),
         (Quantity::RequestsOffered, 15.0, Some(5.0)),

@@ -186,6 +186,7 @@ impl Observed {
                     flows: got.flows,
                     video: got.video,
                     times: got.times,
+                    unfinished_times: got.unfinished_times,
                     failures: ours.map_or_else(Vec::new, |ours| ours.failures.clone()),
                     series,
                 }
