@@ -189,6 +189,7 @@ quantities! {
     RetransmittedRatio "retransmitted_ratio", Ratio, "retransmitted segments", Of::Applications(|a| {
         known(a.transport.segments, a.transport.retransmitted_segments as f64 / a.transport.segments as f64)
     });
+    Timeouts "timeouts", Number("time-outs"), "retransmission time-outs", Of::Applications(|a| Some(a.transport.timeouts as f64));
     RttMean "rtt_mean", Time, "mean round-trip time", Of::Applications(|a| known(a.transport.rtt_samples, a.transport.rtt_mean_ns));
     WindowMean "window_mean", Bytes, "mean congestion window", Of::Applications(|a| {
         known(a.transport.window_samples, a.transport.window_mean_bytes)
