@@ -254,19 +254,28 @@ pub(crate) fn closest<'a>(
         .map(|(_, name)| name)
 }
 
+/// Names that a suggestion lists.
+const MOST_LISTED: usize = 20;
+
 /// "did you mean …" where there is a likely one, else the list of what would do.
 pub(crate) fn suggestion(written: &str, known: &[&str]) -> Option<String> {
     if let Some(name) = closest(written, known.iter().copied()) {
         return Some(format!("did you mean `{name}`?"));
     }
-    let listed: Vec<String> = known
-        .iter()
-        .take(20)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    match listed.len() {
-        0 => None,
-        _ if known.len() > listed.len() => Some(format!("known are {}, …", listed.join(", "))),
-        _ => Some(format!("known are {}", listed.join(", "))),
+    // Of a long list, names with a part in common with the written one come first: `fct_p99`, `delay_p99`.
+    let shares_a_part = |name: &str| {
+        name.split('_')
+            .any(|part| written.split('_').any(|it| it == part))
+    };
+    let mut known = known.to_vec();
+    if known.len() > MOST_LISTED {
+        known.sort_by_key(|name| !shares_a_part(name));
+    }
+    let listed = known.iter().take(MOST_LISTED);
+    let listed: Vec<String> = listed.map(|name| format!("`{name}`")).collect();
+    match known.len().saturating_sub(listed.len()) {
+        _ if known.is_empty() => None,
+        0 => Some(format!("known are {}", listed.join(", "))),
+        more => Some(format!("known are {} and {more} more", listed.join(", "))),
     }
 }

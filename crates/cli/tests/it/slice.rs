@@ -254,7 +254,7 @@ fn code_points_have_their_names() {
     assert_eq!(sent["matches"][0]["dscp"], 46);
     let (code, _, said) = add("dscp=fe");
     assert_eq!(code, 2);
-    insta::assert_snapshot!(said, @"error: `--match dscp=fe`: `fe` is not a code point from 0 to 63, or the name of one: known are `default`, `le`, `cs1`, `cs2`, `cs3`, `cs4`, `cs5`, `cs6`, `cs7`, `af11`, `af12`, `af13`, `af21`, `af22`, `af23`, `af31`, `af32`, `af33`, `af41`, `af42`, …; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`");
+    insta::assert_snapshot!(said, @"error: `--match dscp=fe`: `fe` is not a code point from 0 to 63, or the name of one: known are `default`, `le`, `cs1`, `cs2`, `cs3`, `cs4`, `cs5`, `cs6`, `cs7`, `af11`, `af12`, `af13`, `af21`, `af22`, `af23`, `af31`, `af32`, `af33`, `af41`, `af42` and 3 more; write for example `protocol=udp,destination=192.0.2.0/24,destination_port=5201`");
 }
 
 #[test]
