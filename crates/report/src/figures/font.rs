@@ -31,6 +31,18 @@ pub(super) fn fitted(text: &str, size: f64, most: f64) -> String {
     text
 }
 
+/// `text` in one line, or at the space nearest to its middle in two where it is wider than `most`; each is cut to that.
+pub(super) fn wrapped(text: &str, size: f64, most: f64) -> Vec<String> {
+    let text = printable(text);
+    let halves = text.match_indices(' ').map(|(at, _)| text.split_at(at));
+    let widest = |(one, other): &(&str, &str)| width(one, size).max(width(other.trim(), size));
+    let halves = halves.min_by(|a, b| widest(a).total_cmp(&widest(b)));
+    match halves.filter(|_| width(&text, size) > most) {
+        Some((one, other)) => vec![fitted(one, size, most), fitted(other.trim(), size, most)],
+        None => vec![fitted(&text, size, most)],
+    }
+}
+
 /// `text` without the superscripts that the font does not have: "3·10⁻⁶" is "3e−6".
 fn printable(text: &str) -> String {
     let powers = text.replace("·10⁻", "e−");
@@ -122,5 +134,14 @@ mod tests {
         }
         assert_eq!(fitted("loss ≤ 3·10⁻⁶", 7.0, 99.0), "loss ≤ 3e−6");
         assert!(width(&fitted("a long name of a policy", 7.0, 40.0), 7.0) <= 40.0);
+    }
+
+    #[test]
+    fn a_name_wider_than_its_axis_takes_two_lines_of_about_one_length() {
+        let name = "99th percentile of completion time of web (s)";
+        let lines = ["99th percentile of", "completion time of web (s)"];
+        assert_eq!(wrapped(name, 8.0, 147.0), lines);
+        assert_eq!(wrapped(name, 8.0, 200.0), [name]);
+        assert_eq!(wrapped("throughput", 8.0, 20.0), ["thr…"]);
     }
 }

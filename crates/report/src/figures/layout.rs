@@ -45,7 +45,8 @@ pub(super) fn lay_out(figure: &Figure, width_mm: f64) -> Canvas {
             draw_names(&mut canvas, &frame);
         }
         labels.draw(&mut canvas, &frame, &panel.limits);
-        top = frame.bottom + if is_last { BELOW } else { 6.0 };
+        let below = BELOW + LINE * count(x_name(&frame).len() - 1);
+        top = frame.bottom + if is_last { below } else { 6.0 };
     }
     canvas.height = top;
     canvas
@@ -90,7 +91,21 @@ fn left_margin(figure: &Figure, width: f64) -> f64 {
         let ticks = panel.y.ticks(TICKS_UP);
         widest(ticks.iter().map(|(_, label)| label.as_str()), SMALL)
     });
-    LINE + 7.0 + labels.fold(0.0, f64::max).min(0.35 * width)
+    let names = figure.panels.iter().map(|panel| {
+        let room = height(panel, width, figure.panels.len());
+        count(y_name(panel, room).len())
+    });
+    LINE * names.fold(1.0, f64::max) + 7.0 + labels.fold(0.0, f64::max).min(0.35 * width)
+}
+
+/// Lines of the name of the vertical axis of a panel that is so high.
+fn y_name(panel: &Panel, height: f64) -> Vec<String> {
+    font::wrapped(&panel.y.name(), SIZE, height + 12.0)
+}
+
+/// Lines of the name of the horizontal axis.
+fn x_name(frame: &Frame<'_>) -> Vec<String> {
+    font::wrapped(&frame.panel.x.name(), SIZE, frame.right - frame.left)
 }
 
 /// Room for names at the ends of lines, or for half of the last label below the axis.
@@ -170,18 +185,19 @@ fn draw_axes(canvas: &mut Canvas, frame: &Frame<'_>, has_x_labels: bool) {
         vec![(left, top), (left, bottom), (right, bottom)],
         grey(FRAME),
     );
-    let name = font::fitted(&panel.y.name(), SIZE, bottom - top + 12.0);
-    let name = label(name, (SIZE, (top + bottom) / 2.0), Anchor::Middle, SIZE);
-    canvas.items.push(Item::Text(Text {
-        turned: true,
-        ..name
-    }));
-    if has_x_labels {
-        let name = font::fitted(&panel.x.name(), SIZE, right - left);
-        let at = ((left + right) / 2.0, bottom + BELOW - 3.0);
-        canvas
-            .items
-            .push(Item::Text(label(name, at, Anchor::Middle, SIZE)));
+    for (index, line) in y_name(panel, bottom - top).into_iter().enumerate() {
+        let at = (SIZE + LINE * count(index), (top + bottom) / 2.0);
+        canvas.items.push(Item::Text(Text {
+            turned: true,
+            ..label(line, at, Anchor::Middle, SIZE)
+        }));
+    }
+    let names = x_name(frame).into_iter().enumerate();
+    for (index, line) in names.filter(|_| has_x_labels) {
+        let below = BELOW - 3.0 + LINE * count(index);
+        let at = ((left + right) / 2.0, bottom + below);
+        let line = label(line, at, Anchor::Middle, SIZE);
+        canvas.items.push(Item::Text(line));
     }
 }
 
