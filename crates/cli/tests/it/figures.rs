@@ -543,3 +543,68 @@ fn the_script_draws_the_data_of_every_kind_of_figure() {
         assert!(output.status.success(), "{kind}: {}", text(&output.stderr));
     }
 }
+
+/// Two sources of one slice: many short flows, and fewer long ones.
+const TWO_SOURCES: &str = "
+name: flows
+link: {rate: 1 Gbit/s, propagation: 2 ms}
+dut: {model: port, port_rate: 10 Mbit/s}
+slices: {web: {match: {source: 10.0.0.1}, headers: {source: 10.0.0.1, destination: 10.1.0.1}, share: 100 %}}
+sources:
+  small: {slice: web, start_spread: 3 s, application: {kind: bulk, flows: 60, bytes: 2 kB}}
+  large: {slice: web, start_spread: 3 s, application: {kind: bulk, flows: 20, bytes: 60 kB}}
+scenarios: {loaded: {}}
+policies: {shared: {none: true}}
+figures:
+  median: {x: policy, y: {metric: completion_time_p50, slice: web}}
+  tail: {x: policy, y: {metric: completion_time_p99, slice: web}}
+  goodput: {x: policy, y: {metric: goodput, slice: web}}
+  over-policies: {x: {metric: timeouts, slice: web}, y: {metric: completion_time_p99, slice: web}}
+repetitions: 1
+duration: 4 s
+";
+
+#[test]
+fn percentiles_of_a_slice_with_two_sources_are_those_of_all_their_flows() {
+    let sandbox = Sandbox::new();
+    sandbox.write("flows.yaml", TWO_SOURCES);
+    sandbox.succeeded(&["run", "flows.yaml", "--out", "out"]);
+    let times = rows(&sandbox.path("out/data/application_times.svg"));
+    let number = |row: &std::collections::HashMap<String, String>, column: &str| {
+        row[column].parse::<f64>().unwrap()
+    };
+    let at_most = |ns: f64, source: &str| {
+        let own = times.iter().filter(|row| row["source"] == source);
+        let reached = own.filter(|row| number(row, "time_ns") <= ns);
+        reached
+            .map(|row| number(row, "share_of_finished"))
+            .fold(0.0, f64::max)
+    };
+    let value = |figure: &str, unit: f64| {
+        let figure = rows(&sandbox.path(&format!("out/figures/figure-{figure}.svg")));
+        number(&figure[0], "x") * unit
+    };
+    for (figure, share) in [("median", 0.5), ("tail", 0.99)] {
+        let ns = value(figure, 1e6);
+        let of_all = |ns| 0.75 * at_most(ns, "small") + 0.25 * at_most(ns, "large");
+        assert!(of_all(ns * 1.000_001) >= share, "{figure}: {ns}");
+        assert!(of_all(ns * 0.99) < share, "{figure}: {ns}");
+    }
+    for (figure, caption) in [
+        (
+            "tail",
+            "Applications are measured over the whole run, transient included.",
+        ),
+        (
+            "goodput",
+            "Goodput is the mean over the whole run, whenever sources begin and end.",
+        ),
+    ] {
+        let text = sandbox.read(&format!("out/figures/figure-{figure}.txt"));
+        assert!(text.contains(caption), "{text}");
+    }
+    let files = files_in(&sandbox.path("out/figures"));
+    check(&files);
+    let narrow = sandbox.read("out/figures/figure-over-policies@85mm.svg");
+    assert!(!narrow.contains('…'), "{narrow}");
+}

@@ -46,7 +46,7 @@ pub(super) fn section(findings: &Findings, figures: &Figures) -> Option<Section>
     let left_out = sources.len().saturating_sub(SOURCES_LISTED);
     let body = html! {
         p.note { "What sources that react to the network got over TCP in whole runs: means over repetitions, and half of their "
-            (percent(findings.main().summary.confidence)) " confidence intervals. Goodput counts bytes that reached the application in order. Every policy meets the same demand, and not the same packets: what such a source sends follows from what it gets. The latency of a request counts from when it was due, so that waiting for a slow response counts, too." }
+            (percent(findings.main().summary.confidence)) " confidence intervals. Goodput is the bytes that reached the application in order / the length of the run. Every policy meets the same demand, and not the same packets: what such a source sends follows from what it gets. The latency of a request counts from when it was due, so that waiting for a slow response counts, too." }
         @for (source, slice) in sources.iter().take(SOURCES_LISTED) {
             h3 { "Source " (source) " " span.quiet { "(slice " (slice) ")" } }
             (table(&of_source(findings, source)))

@@ -44,7 +44,31 @@ impl<'a> Declared<'a> {
                 "A sign is the mean of {many} repetitions, its whisker the {interval} confidence interval of the mean."
             ),
         };
-        vec![text]
+        let mut texts = vec![text];
+        texts.extend(self.span().map(str::to_owned));
+        texts
+    }
+
+    /// States that applications are measured over whole runs, unlike packets; phases have their own times.
+    fn span(&self) -> Option<&'static str> {
+        let of_x = match &self.plot.x {
+            PlotX::Distribution(of) => Some(of.of.quantity()),
+            PlotX::Value(of) => Some(of.metric.quantity),
+            _ => None,
+        };
+        let of_y = self.plot.y.as_ref().map(|of| of.metric.quantity);
+        let has = |is_it: fn(Quantity) -> bool| [of_x, of_y].into_iter().flatten().any(is_it);
+        let has_phases = self
+            .cases
+            .iter()
+            .any(|(study, ..)| !study.phases.is_empty());
+        if has_phases || !has(is_of_applications) {
+            None
+        } else if has(|quantity| quantity == Quantity::Goodput) {
+            Some("Goodput is the mean over the whole run, whenever sources begin and end.")
+        } else {
+            Some("Applications are measured over the whole run, transient included.")
+        }
     }
 
     /// Cases without runs, and cells without a value, in words.
@@ -128,9 +152,12 @@ impl<'a> Declared<'a> {
     }
 }
 
+fn is_of_applications(quantity: Quantity) -> bool {
+    Quantity::of_applications().any(|of| of == quantity)
+}
+
 /// Reason why a run has no value of a quantity.
 fn why_absent(quantity: Quantity) -> &'static str {
-    let of_applications = || Quantity::of_applications().any(|of| of == quantity);
     match quantity {
         Quantity::LossBurstFrames
         | Quantity::LossEpisodeLength
@@ -142,7 +169,7 @@ fn why_absent(quantity: Quantity) -> &'static str {
         | Quantity::IatVariance
         | Quantity::ReceivedIatMean
         | Quantity::ReceivedIatVariance => "no interval between packets was measured",
-        _ if of_applications() => "the applications have no sample",
+        _ if is_of_applications(quantity) => "the applications have no sample",
         _ => "nothing arrived",
     }
 }
