@@ -1,6 +1,7 @@
 //! Description of a study for judging and reporting, and notes on it.
 
 use crate::bound;
+use crate::bursts;
 use crate::device;
 use crate::fill;
 use crate::licence;
@@ -49,7 +50,10 @@ impl Study {
                     )
                 });
                 let notes_of_policy = of_others.chain(notes_of_policy);
-                for note in notes_of_policy.chain(licence::notes(study, index)) {
+                for note in notes_of_policy
+                    .chain(licence::notes(study, index))
+                    .chain(bursts::notes(study, index))
+                {
                     if !notes.contains(&note) {
                         notes.push(note);
                     }

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bound;
+mod bursts;
 mod cases;
 mod check;
 mod description;

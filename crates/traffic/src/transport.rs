@@ -72,6 +72,33 @@ impl TransportParams {
     /// Bytes of the TCP header with the time stamps that every segment carries (RFC 7323).
     pub const TCP_BYTES: u32 = 32;
 
+    /// Bytes that segmentation offload hands to an adapter at once, which cuts them into frames: 64 KiB of an IPv4 packet, less headers.
+    pub const OFFLOAD_BYTES: u32 = 65_536 - 1 - 20 - Self::TCP_BYTES;
+
+    /// Returns true if data leaves at the pacing rate.
+    #[must_use]
+    pub const fn is_paced(&self) -> bool {
+        let paces = matches!(
+            self.congestion,
+            CongestionControl::Bbr | CongestionControl::Prague
+        );
+        self.pacing || paces
+    }
+
+    /// Most frames that leave in a row because nothing paces them: a burst of segmentation offload on a short path, else the ten segments
+    /// of an initial window (RFC 6928); 1 with pacing.
+    #[must_use]
+    pub fn unpaced_burst_frames(&self) -> u32 {
+        let segment = self.mtu_bytes.saturating_sub(20 + Self::TCP_BYTES).max(1);
+        if self.is_paced() {
+            return 1;
+        }
+        match self.profile {
+            TcpProfile::Linux => (Self::OFFLOAD_BYTES / segment).max(10),
+            TcpProfile::Linux415 | TcpProfile::Rfc => 10,
+        }
+    }
+
     /// A host of this profile with its defaults: CUBIC, or New Reno for [`TcpProfile::Rfc`]; MTU 1500; Linux's
     /// largest buffers (`tcp_rmem`, `tcp_wmem`); 200 ms of least time-out, or 1 s for [`TcpProfile::Rfc`] (RFC 6298).
     #[must_use]

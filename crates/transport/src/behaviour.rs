@@ -4,10 +4,6 @@ use crate::timers::Ticks;
 use slicewise_traffic::transport::{CongestionControl, TcpProfile, TransportParams};
 use slicewise_units::Duration;
 
-/// Bytes of an IPv4 header without options.
-const IPV4_BYTES: u32 = 20;
-/// Largest segment handed to an adapter that cuts it into frames: 64 KiB of an IPv4 packet, less headers.
-const OFFLOAD_BYTES: u32 = 65_536 - 1 - IPV4_BYTES - TransportParams::TCP_BYTES;
 /// `tcp_limit_output_bytes` of Linux 4.15 and of today (Documentation/networking/ip-sysctl).
 const LIMIT_OUTPUT_415_BYTES: u64 = 262_144;
 const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
@@ -126,7 +122,7 @@ impl Behaviour {
             sack: true,
             initial_window_bytes: if is_linux { ten } else { initial_window_bytes },
             burst_bytes: if is_linux {
-                (OFFLOAD_BYTES / mss_bytes).max(1) * mss_bytes
+                (TransportParams::OFFLOAD_BYTES / mss_bytes).max(1) * mss_bytes
             } else {
                 mss_bytes
             },
@@ -142,7 +138,7 @@ impl Behaviour {
                 TcpProfile::Linux415 => Some(LIMIT_OUTPUT_415_BYTES),
                 TcpProfile::Rfc => None,
             },
-            pacing: params.pacing || is_prague || params.congestion == CongestionControl::Bbr,
+            pacing: params.is_paced(),
             ticks: Ticks {
                 length: if is_linux { TICK } else { Duration::ZERO },
                 phase: Duration::ZERO,

@@ -259,3 +259,30 @@ fn populations_are_not_mixed_with_applications() {
             .contains("a study has sources or populations, not both")
     );
 }
+
+#[test]
+fn a_queue_shorter_than_a_burst_of_unpaced_tcp_is_noted() {
+    let notes = |limit: &str, source: &str| {
+        let text = with_application(&format!("application: bulk{source}"));
+        let notes = parse(&text.replace("64 packets", limit)).unwrap().notes();
+        let of_bursts = notes.into_iter().filter(|note| note.contains("in a row"));
+        of_bursts.collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(notes("16 packets", ""), @"policy `weighted`: the queue of class `rest` holds 16 packets, and the TCP of source `app` may send 45 in a row, so bursts decide what is lost, whatever the load: choose a longer queue, or `transport: {pacing: true}`, to avoid that");
+    let rfc = ", transport: {profile: rfc}";
+    let paced = ", transport: {pacing: true}";
+    for (limit, source, is_noted) in [
+        ("44 packets", "", true),
+        ("45 packets", "", false),
+        ("9 packets", rfc, true),
+        ("10 packets", rfc, false),
+        ("2 packets", paced, false),
+        ("2 packets", ", transport: {congestion: bbr}", false),
+    ] {
+        let notes = notes(limit, source);
+        assert_eq!(!notes.is_empty(), is_noted, "{limit}{source}: {notes}");
+    }
+    let text = with_application("application: bulk").replace("64 packets", "16 packets");
+    let fast = text.replace("port_rate: 10 Mbit/s", "port_rate: 1 Gbit/s");
+    assert!(!parse(&fast).unwrap().notes().concat().contains("in a row"));
+}
