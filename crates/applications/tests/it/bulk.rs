@@ -1,6 +1,7 @@
 use crate::at;
 use crate::network::Network;
 use slicewise_applications::{Action, Application};
+use slicewise_stats::record::CdfPoint;
 use slicewise_traffic::application::{ApplicationParams, BulkParams, ServerParams};
 use slicewise_units::{BitRate, Duration};
 
@@ -57,8 +58,9 @@ fn flows_of_a_size_end_with_it_and_are_measured_at_the_receiver() {
     assert_eq!((flows.completed, flows.completion_time.mean_ns), (3, 45e6));
     assert!((flows.rate_mean_bits_per_second.unwrap() - 240_000.0 / 0.045).abs() < 1.0);
     // At 170 ms the first is complete, the second has been open for 20 ms, and the third has not begun.
-    let began = application.figures(at(0), at(170)).flows.unwrap();
-    let began = began.time_of_begun;
+    let until_then = application.figures(at(0), at(170));
+    assert_eq!(until_then.unfinished_times, [CdfPoint(20_000_000, 1.0)]);
+    let began = until_then.flows.unwrap().time_of_begun;
     assert_eq!(
         (began.samples, began.min_ns, began.max_ns),
         (2, 20_000_000, 45_000_000)

@@ -3,7 +3,7 @@ use crate::network::Network;
 use proptest::prelude::*;
 use slicewise_applications::{Action, Application};
 use slicewise_stats::application::RequestFigures;
-use slicewise_stats::record::DelayFigures;
+use slicewise_stats::record::{CdfPoint, DelayFigures};
 use slicewise_traffic::application::{
     ApplicationParams, RequestsParams, ResponseSizes, ServerParams,
 };
@@ -167,6 +167,11 @@ fn a_server_slower_than_the_rate_achieves_its_own_and_latency_grows_to_the_end()
     assert_eq!(figures.latency.p50_ns, 2_510 * MS);
     // Answered ones have 20, 30, ... 5000 ms, the others 5010, 5000, ... 10 ms.
     assert_eq!(of_due.p50_ns, 2_510 * MS);
+    let waiting = application.figures(at(0), at(10_000)).unfinished_times;
+    let is_half_of_them = |point: &&CdfPoint| point.1 >= 0.5;
+    let median = waiting.iter().find(is_half_of_them).unwrap().0;
+    assert!((2_510 * MS..2_530 * MS).contains(&median), "{median}");
+    assert_eq!(waiting.last(), Some(&CdfPoint(5_010 * MS, 1.0)));
 }
 
 #[test]
