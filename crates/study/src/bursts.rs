@@ -33,8 +33,8 @@ pub(crate) fn notes(study: &Study, policy: usize) -> Vec<String> {
             }
             noted.push(&class.name);
             notes.push(format!(
-                "policy `{name}`: the queue of class `{}` holds {room} packets, and the TCP of source `{}` may send {burst} in a row, so bursts \
-                 decide what is lost, whatever the load: choose a longer queue, or `transport: {{pacing: true}}`, to avoid that",
+                "policy `{name}`: the queue of class `{}` holds {room} packets, and the TCP of source `{}` sends up to {burst} in a row: some may be \
+                 lost at any load; choose a longer queue, or pace the source (`transport: {{pacing: true}}`)",
                 class.name, source.name
             ));
         }

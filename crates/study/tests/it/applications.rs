@@ -268,7 +268,7 @@ fn a_queue_shorter_than_a_burst_of_unpaced_tcp_is_noted() {
         let of_bursts = notes.into_iter().filter(|note| note.contains("in a row"));
         of_bursts.collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(notes("16 packets", ""), @"policy `weighted`: the queue of class `rest` holds 16 packets, and the TCP of source `app` may send 45 in a row, so bursts decide what is lost, whatever the load: choose a longer queue, or `transport: {pacing: true}`, to avoid that");
+    assert_snapshot!(notes("16 packets", ""), @"policy `weighted`: the queue of class `rest` holds 16 packets, and the TCP of source `app` sends up to 45 in a row: some may be lost at any load; choose a longer queue, or pace the source (`transport: {pacing: true}`)");
     let rfc = ", transport: {profile: rfc}";
     let paced = ", transport: {pacing: true}";
     for (limit, source, is_noted) in [
