@@ -2,10 +2,10 @@
 
 use crate::synthetic::applications::{Got, SHARE, bulk, flows, requests, run_of, times};
 use crate::synthetic::{CRITICAL, study};
-use slicewise_stats::application::{ApplicationRecord, RequestFigures};
+use slicewise_stats::application::{ApplicationRecord, FlowFigures, RequestFigures};
 use slicewise_stats::application_summary::SliceApplications;
 use slicewise_stats::objective::{DelayLimit, Objective, Percentile};
-use slicewise_stats::record::Figures;
+use slicewise_stats::record::{CdfPoint, DelayFigures, Figures};
 use slicewise_stats::summary::SummaryBuilder;
 use slicewise_stats::verdict::{self, IsolationVerdict, Outcome};
 
@@ -176,6 +176,40 @@ fn objectives_of_completion_time_and_request_latency_are_of_what_began_or_was_du
     let none = with_objective(of_requests(21), (10e6, flows(9e6, 10.0)));
     assert_eq!(none.outcome, Outcome::NotTested);
     insta::assert_snapshot!(none.not_judged[0].why, @"no application of it there has a request latency at 99 %");
+}
+
+#[test]
+fn an_objective_of_completion_time_is_of_the_flows_of_all_sources_together() {
+    let source = |name: &str, samples: u64, ns: u64| {
+        let time = DelayFigures {
+            samples,
+            p90_ns: ns,
+            min_ns: ns,
+            max_ns: ns,
+            ..DelayFigures::default()
+        };
+        ApplicationRecord {
+            flows: Some(FlowFigures {
+                completion_time: time,
+                time_of_begun: time,
+                ..FlowFigures::default()
+            }),
+            times: vec![CdfPoint(ns, 1.0)],
+            ..bulk(name, "critical", 1e6)
+        }
+    };
+    let mut study = study(&[("p", None)], 1);
+    let limit = DelayLimit {
+        limit_ns: 1_000,
+        at: Percentile::P90,
+    };
+    study.slices[CRITICAL].objective = Some(objective!(completion_time: Some(limit)));
+    let mut record = run_of("s0", 0, (10e6, source("short", 100, 400)), 0.0);
+    record.applications.push(source("long", 10, 900_000));
+    let mut builder = SummaryBuilder::new(&study);
+    builder.add(&record).unwrap();
+    let run = builder.observations().run(0, 0, 0).unwrap();
+    assert_eq!(run.slices[CRITICAL].completion_time_ns, Some(400));
 }
 
 #[test]
