@@ -5,8 +5,10 @@ use crate::description::Coordinate;
 /// How close two values of an axis are to be between which a verdict changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolution {
-    /// The distance, in the unit.
+    /// The distance, in the unit, or as a part of the smaller value.
     pub step: f64,
+    /// True if the distance is a part of the smaller value.
+    pub is_relative: bool,
     /// Decimals with which it is written.
     pub decimals: usize,
     /// Unit of the axis; may be empty.
@@ -14,17 +16,24 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// A value about half way between two, a whole number of steps from the first; `None` where they are close enough, are
+    /// A value about half way between two, a whole number of steps from the first unless they are relative; `None` where they are close enough, are
     /// no numbers, or none between them can be written with so many decimals.
     #[must_use]
     pub fn between(&self, first: &Coordinate, second: &Coordinate) -> Option<String> {
         let (from, to) = (first.number?, second.number?);
         // Decimal fractions are rounded: a distance of one step may be a little more.
-        let steps = ((to - from) / self.step - 1e-6).ceil();
+        let step = match self.is_relative {
+            true => self.step * from.abs(),
+            false => self.step,
+        };
+        let steps = ((to - from) / step - 1e-6).ceil();
         if steps < 2.0 {
             return None;
         }
-        let middle = from + (steps / 2.0).floor() * self.step;
+        let middle = match self.is_relative {
+            true => from + (to - from) / 2.0,
+            false => from + (steps / 2.0).floor() * step,
+        };
         let decimals = self.decimals.max(decimals(&first.text));
         let text = format!("{middle:.decimals$}");
         let text = match text.contains('.') {
@@ -60,9 +69,25 @@ mod tests {
         let unit = unit.to_owned();
         Resolution {
             step,
+            is_relative: false,
             decimals,
             unit,
         }
+    }
+
+    #[test]
+    fn a_relative_distance_is_a_part_of_the_smaller_value() {
+        let resolution = Resolution {
+            is_relative: true,
+            ..of(0.1, 0, "packets")
+        };
+        let between = |from, to| resolution.between(&value(from), &value(to));
+        assert_eq!(between(128.0, 256.0).as_deref(), Some("192 packets"));
+        assert_eq!(between(240.0, 265.0).as_deref(), Some("252 packets"));
+        assert_eq!(between(240.0, 264.0), None);
+        // No whole number is between them.
+        assert_eq!(between(1.0, 2.0), None);
+        assert_eq!(between(0.0, 2.0).as_deref(), Some("1 packets"));
     }
 
     #[test]

@@ -185,13 +185,27 @@ impl DecidedBy {
     }
 }
 
+impl PolicyVerdict {
+    /// Returns true if isolation or reallocation was tested.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        let outcomes = [self.isolation.outcome, self.reallocation.outcome];
+        outcomes != [Outcome::NotTested; 2]
+    }
+}
+
 impl VerdictTable {
+    /// Returns true if isolation or reallocation of some policy was tested.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.policies.iter().any(PolicyVerdict::is_judged)
+    }
+
     /// False where there is nothing to read in it: no attribute of any policy was tested or stated.
     #[must_use]
     pub fn says_something(&self) -> bool {
         self.policies.iter().any(|policy| {
-            policy.isolation.outcome != Outcome::NotTested
-                || policy.reallocation.outcome != Outcome::NotTested
+            policy.is_judged()
                 || policy.scalability.limit != SliceLimit::NotStated
                 || policy.published.is_some()
                 || policy.not_supported.is_some()
