@@ -48,6 +48,7 @@ pub use timeline::Changes;
 
 use data::{DataFolder, RunTables};
 use slicewise_results::{ResultsFolder, make_folder};
+use slicewise_stats::record::RunRecord;
 use std::path::PathBuf;
 
 /// A report that was written.
@@ -80,6 +81,15 @@ pub fn write(folder: &ResultsFolder) -> Result<Report, ReportError> {
 /// Where there is no run at all in one of the folders, one is of another study or named twice, or
 /// something cannot be read or written.
 pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report, ReportError> {
+    write_with(folder, beside, |_| Ok(()))
+}
+
+/// The same; gives every run to `also` on the way.
+fn write_with(
+    folder: &ResultsFolder,
+    beside: &[PathBuf],
+    mut also: impl FnMut(&RunRecord) -> Result<(), ReportError>,
+) -> Result<Report, ReportError> {
     let (html, data, figures) = (
         folder.report_path(),
         folder.data_path(),
@@ -91,7 +101,10 @@ pub fn write_beside(folder: &ResultsFolder, beside: &[PathBuf]) -> Result<Report
     }
     let data_folder = DataFolder::new(data.clone(), folder.judged());
     let mut tables = RunTables::create(&data_folder)?;
-    let findings = Findings::gather(folder, beside, |run| tables.on_run(run))?;
+    let findings = Findings::gather(folder, beside, |run| {
+        tables.on_run(run)?;
+        also(run)
+    })?;
     tables.finish()?;
     data::write(&data_folder, &findings)?;
     let drawn = figures::write_figures(&figures, &findings)?;

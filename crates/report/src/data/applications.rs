@@ -1,6 +1,6 @@
 //! The tables of applications: what each source got in a run, over time, and over repetitions.
 
-use super::column::{Run, at, columns};
+use super::column::{Run, Value, at, columns};
 use super::estimates::Estimated;
 use super::folder::DataFolder;
 use super::table::{Tables, write_or_remove};
@@ -138,10 +138,8 @@ pub(super) fn on_run(tables: &mut Tables, record: &RunRecord) -> Result<(), Repo
         return Ok(());
     }
     tables.begin([Applications::SCHEMA, Bins::SCHEMA, Times::SCHEMA])?;
+    sources(tables, record)?;
     for view in record.by_phase() {
-        let sources = view.applications.iter();
-        let rows = sources.map(|source| Applications::row(&view.key, source));
-        tables.rows(Applications::SCHEMA, rows)?;
         for source in &*view.applications {
             let (finished, all) = source.finished().unwrap_or((0, 1));
             let share = finished as f64 / all as f64;
@@ -158,18 +156,27 @@ pub(super) fn on_run(tables: &mut Tables, record: &RunRecord) -> Result<(), Repo
     Ok(())
 }
 
+/// Writes a row for each source of a run, and each of its phases.
+pub(super) fn sources(tables: &mut Tables, record: &RunRecord) -> Result<(), ReportError> {
+    record.by_phase().iter().try_for_each(|view| {
+        let sources = view.applications.iter();
+        let rows = sources.map(|source| Applications::row(&view.key, source));
+        tables.rows(Applications::SCHEMA, rows)
+    })
+}
+
 /// Estimates of applications; the table is there where a cell has some.
 pub(super) fn write_cells(folder: &DataFolder, summary: &Summary) -> Result<(), ReportError> {
-    let rows = summary.cells.iter().flat_map(|cell| {
-        let figures = cell
-            .applications
-            .iter()
-            .flat_map(|of| of.estimates.iter().map(move |estimate| (of, estimate)));
-        figures.map(move |(of, estimate)| Cells::row(cell, of, estimate, summary.confidence))
-    });
-    let has_some = summary
-        .cells
-        .iter()
-        .any(|cell| !cell.applications.is_empty());
+    let mut rows = cells(summary).peekable();
+    let has_some = rows.peek().is_some();
     write_or_remove(folder, Cells::SCHEMA, has_some.then_some(rows))
+}
+
+/// Rows of the estimates of applications.
+pub(super) fn cells(summary: &Summary) -> impl Iterator<Item = Vec<Value<'_>>> {
+    summary.cells.iter().flat_map(move |cell| {
+        let of_all = cell.applications.iter();
+        let figures = of_all.flat_map(|of| of.estimates.iter().map(move |estimate| (of, estimate)));
+        figures.map(move |(of, estimate)| Cells::row(cell, of, estimate, summary.confidence))
+    })
 }

@@ -16,7 +16,7 @@ mod verdicts;
 pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use runs::RunTables;
-pub(crate) use series::write_series;
+pub(crate) use series::SeriesTables;
 pub(crate) use verdicts::{SeedVerdicts, write_seed_verdicts};
 
 use crate::error::ReportError;

@@ -2,47 +2,86 @@
 
 use super::column::{Column, Kind, Value};
 use super::folder::DataFolder;
-use super::{estimates, verdicts};
+use super::table::Tables;
+use super::{applications, estimates, verdicts};
 use crate::error::ReportError;
 use crate::findings::Findings;
 use slicewise_results::{SeriesFolder, make_folder};
 use slicewise_stats::description::StudyDescription;
+use slicewise_stats::record::RunRecord;
 use std::borrow::Cow;
 
-/// Write the tables of all `cases`.
-pub(crate) fn write_series(folder: &SeriesFolder, cases: &[&Findings]) -> Result<(), ReportError> {
-    let Some(first) = cases.first() else {
-        return Ok(());
-    };
-    let path = folder.data_path();
-    make_folder(&path)?;
-    let study = StudyDescription {
-        name: folder.description().name.clone(),
-        ..first.study().clone()
-    };
-    let columns = first_columns(cases);
-    let folder = DataFolder::new(path, &study).with_first_columns(columns.clone());
-    let first = |case: &Findings| first_values(case.study(), &columns);
-    let rows = cases.iter().map(|case| (first(case), *case));
-    estimates::write_cells(&folder, rows)?;
-    let rows = cases
-        .iter()
-        .map(|case| (first(case), &case.main().verdicts));
-    verdicts::write_verdicts(&folder, rows)
+/// Tables over several cases, filled case by case.
+pub(crate) struct SeriesTables {
+    folder: DataFolder,
+    columns: Vec<Column>,
+    /// Tables that only cases with applications have.
+    of_applications: Tables,
+}
+
+impl SeriesTables {
+    /// Tables of the cases that are these studies.
+    pub(crate) fn create(
+        folder: &SeriesFolder,
+        studies: &[&StudyDescription],
+    ) -> Result<Self, ReportError> {
+        let path = folder.data_path();
+        make_folder(&path)?;
+        let origin = StudyDescription {
+            name: folder.description().name.clone(),
+            ..studies.first().copied().cloned().unwrap_or_default()
+        };
+        let columns = first_columns(studies);
+        let folder = DataFolder::new(path, &origin).with_first_columns(columns.clone());
+        Ok(Self {
+            of_applications: Tables::create(&folder, [])?,
+            folder,
+            columns,
+        })
+    }
+
+    /// Begin with the runs of the next case.
+    pub(crate) fn begin_case(&mut self, study: &StudyDescription) {
+        let first = first_values(study, &self.columns);
+        self.of_applications.begin_rows(first);
+    }
+
+    /// Write the results of applications in a run of the case.
+    pub(crate) fn on_run(&mut self, record: &RunRecord) -> Result<(), ReportError> {
+        applications::sources(&mut self.of_applications, record)
+    }
+
+    /// Write the estimates and verdicts of all `cases`, and give all files their names.
+    pub(crate) fn finish(mut self, cases: &[&Findings]) -> Result<(), ReportError> {
+        let schema = applications::Cells::SCHEMA;
+        for case in cases {
+            self.begin_case(case.study());
+            let rows = applications::cells(&case.main().summary);
+            self.of_applications.rows(schema, rows)?;
+        }
+        let all = [schema, applications::Applications::SCHEMA];
+        self.of_applications.remove_others(all)?;
+        self.of_applications.finish()?;
+        let first = |case: &Findings| first_values(case.study(), &self.columns);
+        let rows = cases.iter().map(|case| (first(case), *case));
+        estimates::write_cells(&self.folder, rows)?;
+        let rows = cases
+            .iter()
+            .map(|case| (first(case), &case.main().verdicts));
+        verdicts::write_verdicts(&self.folder, rows)
+    }
 }
 
 /// The case, and its number on each axis, or its word.
-fn first_columns(cases: &[&Findings]) -> Vec<Column> {
+fn first_columns(studies: &[&StudyDescription]) -> Vec<Column> {
     let case = Column {
         name: Cow::Borrowed("case"),
         kind: Kind::Text,
         optional: false,
     };
-    let axes = cases
-        .first()
-        .map_or(&[][..], |case| &case.study().coordinates);
+    let axes = studies.first().map_or(&[][..], |study| &study.coordinates);
     let axes = axes.iter().map(|axis| {
-        let mut values = cases.iter().flat_map(|case| &case.study().coordinates);
+        let mut values = studies.iter().flat_map(|study| &study.coordinates);
         let is_number = values.all(|value| value.axis != axis.axis || value.number.is_some());
         Column {
             name: Cow::Owned(column_name(&axis.axis)),

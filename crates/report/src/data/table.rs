@@ -31,9 +31,13 @@ pub(super) fn write_or_remove<'a>(
     schema: Schema,
     rows: Option<impl IntoIterator<Item = Vec<Value<'a>>>>,
 ) -> Result<(), ReportError> {
-    if let Some(rows) = rows {
-        return write_table(folder, schema, rows);
+    match rows {
+        Some(rows) => write_table(folder, schema, rows),
+        None => remove(folder, schema),
     }
+}
+
+fn remove(folder: &DataFolder, schema: Schema) -> Result<(), ReportError> {
     for extension in ["csv", "parquet"] {
         let path = folder.path().join(format!("{}.{extension}", schema.name));
         match fs::remove_file(&path) {
@@ -136,6 +140,8 @@ pub(super) struct Tables {
     folder: DataFolder,
     /// By name, those that were begun.
     begun: BTreeMap<&'static str, TableWriter>,
+    /// Values with which every row begins.
+    first: Vec<Value<'static>>,
 }
 
 impl Tables {
@@ -147,9 +153,15 @@ impl Tables {
         let mut tables = Self {
             folder: folder.clone(),
             begun: BTreeMap::new(),
+            first: Vec::new(),
         };
         tables.begin(of_every_report)?;
         Ok(tables)
+    }
+
+    /// Begin every further row with `first`, the values of the first columns of the folder.
+    pub(super) fn begin_rows(&mut self, first: Vec<Value<'static>>) {
+        self.first = first;
     }
 
     /// Begin tables although they may get no row.
@@ -179,8 +191,21 @@ impl Tables {
         if rows.peek().is_none() {
             return Ok(());
         }
+        let first = self.first.clone();
         let table = self.of(schema)?;
+        table.begin_rows(first);
         rows.try_for_each(|row| table.row(&row))
+    }
+
+    /// Remove the tables that an earlier report had and this one did not begin.
+    pub(super) fn remove_others(
+        &self,
+        schemas: impl IntoIterator<Item = Schema>,
+    ) -> Result<(), ReportError> {
+        let mut others = schemas
+            .into_iter()
+            .filter(|schema| !self.begun.contains_key(schema.name));
+        others.try_for_each(|schema| remove(&self.folder, schema))
     }
 
     /// Give all files their names.
