@@ -1,8 +1,8 @@
 //! The sentence that answers a study's question, on the page and in the terminal.
 
 use crate::matrix::Matrix;
-use slicewise_stats::description::StudyDescription;
-use slicewise_stats::verdict::{Outcome, PolicyVerdict, VerdictTable};
+use slicewise_stats::description::{SliceDescription, StudyDescription};
+use slicewise_stats::verdict::{Outcome, VerdictTable};
 
 /// More slices than these are counted, not named.
 const MOST_NAMES: usize = 3;
@@ -56,19 +56,22 @@ pub(crate) fn answer(study: &StudyDescription, verdicts: &VerdictTable, matrix: 
             _ => clauses.push(format!("{names} {several}")),
         }
     }
-    let policies = &verdicts.policies;
-    let untested = |policy: &PolicyVerdict| {
-        let outcomes = [policy.isolation.outcome, policy.reallocation.outcome];
-        outcomes
-            .iter()
-            .all(|outcome| *outcome == Outcome::NotTested)
-    };
-    if policies.iter().all(untested) {
-        return "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a \
-                scenario to compare with."
-            .to_owned();
+    if !verdicts.is_judged() {
+        return nothing_judged(study).to_owned();
     }
     format!("{}.", clauses.join("; "))
+}
+
+/// Why nothing was judged.
+pub(crate) fn nothing_judged(study: &StudyDescription) -> &'static str {
+    let is_promised = |slice: &SliceDescription| slice.guaranteed || slice.objective.is_some();
+    match study.slices.iter().any(is_promised) {
+        true => {
+            "Nothing was judged: a verdict requires a slice with an objective, or a guaranteed slice and a scenario to \
+             compare with."
+        }
+        false => "No slice has a guarantee or an objective, so nothing is judged.",
+    }
 }
 
 /// Words about a policy that isolates, of one and of several, by the outcome of reallocation.

@@ -1,48 +1,38 @@
 //! Verdicts over the axes of a sweep: what each point came to, and up to where it holds.
 
-use crate::attribute::{AttributeText, attributes};
 use crate::findings::Findings;
+use crate::matrix::{Cell, Matrix, Row};
 use slicewise_stats::description::Coordinate;
 use slicewise_stats::sweep::Resolution;
+use slicewise_stats::verdict::Outcome;
 
-/// An attribute of policies over all points.
+/// Values at the points of a sweep, over its first axis.
 #[derive(Debug)]
-pub(crate) struct VerdictMap {
-    /// "isolation", "reallocation".
-    pub(crate) attribute: &'static str,
+pub(crate) struct AxisMap<T> {
     /// Values of the first axis: by their numbers, or words in the order of the sweep.
     pub(crate) columns: Vec<Coordinate>,
-    pub(crate) rows: Vec<MapRow>,
+    pub(crate) rows: Vec<MapRow<T>>,
 }
 
 /// A policy at fixed values of all axes but the first.
 #[derive(Debug)]
-pub(crate) struct MapRow {
+pub(crate) struct MapRow<T> {
     pub(crate) policy: String,
     /// Values of the other axes.
     pub(crate) at: Vec<Coordinate>,
-    /// Verdict at each value of the first axis; `None` where no point has both.
-    pub(crate) cells: Vec<Option<AttributeText>>,
+    /// Value at each value of the first axis; `None` where no point has both.
+    pub(crate) cells: Vec<Option<T>>,
 }
 
-impl VerdictMap {
-    /// Maps of the attributes that were judged; none of studies that are no points of a sweep.
-    pub(crate) fn of(points: &[&Findings]) -> Vec<Self> {
-        let maps =
-            ["isolation", "reallocation"].map(|attribute| Self::of_attribute(points, attribute));
-        maps.into_iter()
-            .filter(|map| map.is_dense() && map.is_judged())
-            .collect()
-    }
-
-    fn of_attribute(points: &[&Findings], attribute: &'static str) -> Self {
+impl<T> AxisMap<T> {
+    /// The values of policies at each point, which is at these coordinates; studies that are no points have none.
+    pub(crate) fn of<'a>(points: Vec<(&[Coordinate], Vec<(&'a str, T)>)>) -> Self {
         let mut map = Self {
-            attribute,
             columns: Vec::new(),
             rows: Vec::new(),
         };
-        for findings in points {
-            if let Some(first) = findings.study().coordinates.first()
+        for (coordinates, _) in &points {
+            if let Some(first) = coordinates.first()
                 && !map.columns.contains(first)
             {
                 map.columns.push(first.clone());
@@ -55,19 +45,15 @@ impl VerdictMap {
             let number = |value: &Coordinate| value.number.unwrap_or(f64::NAN);
             map.columns.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }
-        for findings in points {
-            let Some((first, others)) = findings.study().coordinates.split_first() else {
+        for (coordinates, values) in points {
+            let Some((first, others)) = coordinates.split_first() else {
                 continue;
             };
             let column = map.columns.iter().position(|value| value == first);
-            let verdicts = findings.main().verdicts.policies.iter();
-            for verdict in verdicts.filter(|verdict| !verdict.not_run) {
-                let text = attributes(verdict)
-                    .into_iter()
-                    .find(|text| text.key == attribute);
-                let row = map.row(&verdict.policy, others);
+            for (policy, value) in values {
+                let row = map.row(policy, others);
                 if let Some(cell) = column.and_then(|column| row.cells.get_mut(column)) {
-                    *cell = text;
+                    *cell = Some(value);
                 }
             }
         }
@@ -78,14 +64,8 @@ impl VerdictMap {
         map
     }
 
-    /// Returns true if some policy was judged somewhere.
-    fn is_judged(&self) -> bool {
-        let mut cells = self.rows.iter().flat_map(|row| row.cells.iter().flatten());
-        cells.any(|text| ["holds", "partial", "broken"].contains(&text.sign))
-    }
-
     /// Returns true if some value of the first axis was combined with those of the others; not of a random sample.
-    fn is_dense(&self) -> bool {
+    pub(crate) fn is_dense(&self) -> bool {
         self.shown().next().is_some()
     }
 
@@ -99,17 +79,16 @@ impl VerdictMap {
         (0..self.columns.len()).filter(has)
     }
 
-    /// The attribute in words.
-    pub(crate) fn title(&self) -> &'static str {
-        match self.attribute {
-            "isolation" => "Performance isolation",
-            _ => "Resource reallocation",
-        }
-    }
-
     /// Name of the first axis.
     pub(crate) fn axis(&self) -> &str {
         self.columns.first().map_or("", |value| value.axis.as_str())
+    }
+
+    /// Unit of all values of the first axis; `None` where they have none in common.
+    pub(crate) fn unit(&self) -> Option<&str> {
+        let unit = self.columns.first()?.unit.as_str();
+        let is_common = self.columns.iter().all(|value| value.unit == unit);
+        (is_common && !unit.is_empty()).then_some(unit)
     }
 
     /// Names of the axes but the first.
@@ -120,7 +99,7 @@ impl VerdictMap {
             .flat_map(|row| row.at.iter().map(|value| value.axis.as_str()))
     }
 
-    fn row(&mut self, policy: &str, at: &[Coordinate]) -> &mut MapRow {
+    fn row(&mut self, policy: &str, at: &[Coordinate]) -> &mut MapRow<T> {
         let known = self
             .rows
             .iter()
@@ -129,16 +108,83 @@ impl VerdictMap {
             self.rows.push(MapRow {
                 policy: policy.to_owned(),
                 at: at.to_vec(),
-                cells: vec![None; self.columns.len()],
+                cells: self.columns.iter().map(|_| None).collect(),
             });
             self.rows.len() - 1
         });
         &mut self.rows[place]
     }
+}
+
+/// An attribute of policies over all points.
+#[derive(Debug)]
+pub(crate) struct VerdictMap {
+    /// The attribute in words, and what its numbers are of, where that is the same everywhere.
+    pub(crate) title: String,
+    pub(crate) map: AxisMap<Cell>,
+}
+
+/// Attributes over which there are maps, in the order of the first cells of a [`Matrix`].
+const ATTRIBUTES: [&str; 2] = ["Performance isolation", "Resource reallocation"];
+
+impl VerdictMap {
+    /// Maps of the attributes that were judged; none of studies that are no points of a sweep.
+    pub(crate) fn of(points: &[&Findings]) -> Vec<Self> {
+        let maps = ATTRIBUTES.into_iter().enumerate();
+        let maps = maps.map(|(attribute, title)| Self {
+            title: title.to_owned(),
+            map: Self::of_attribute(points, attribute),
+        });
+        let maps = maps.filter(|map| map.map.is_dense() && map.is_judged());
+        maps.map(Self::with_common_subject).collect()
+    }
+
+    /// "692 ms completion" in every cell is 692 ms, of completion.
+    fn with_common_subject(mut self) -> Self {
+        let rows = self.map.rows.iter_mut();
+        let cells = rows.flat_map(|row| row.cells.iter_mut().flatten());
+        let mut numbers: Vec<&mut String> = cells
+            .filter(|cell| cell.number != cell.word)
+            .map(|cell| &mut cell.number)
+            .collect();
+        let subject = |number: &str| Some(number.rsplit_once(' ')?.1.to_owned());
+        let Some(common) = numbers.first().and_then(|number| subject(number)) else {
+            return self;
+        };
+        let is_word = common.chars().all(char::is_alphabetic) && common.len() > 3;
+        let is_common = |number: &&mut String| subject(number).as_ref() == Some(&common);
+        if is_word && numbers.iter().all(is_common) {
+            for number in &mut numbers {
+                number.truncate(number.len() - common.len() - 1);
+            }
+            self.title = format!("{}: {common}", self.title);
+        }
+        self
+    }
+
+    fn of_attribute<'a>(points: &[&'a Findings], attribute: usize) -> AxisMap<Cell> {
+        let at_point = |findings: &&'a Findings| {
+            let verdicts = &findings.main().verdicts;
+            let rows = Matrix::of(verdicts).rows.into_iter();
+            let run = verdicts.policies.iter().zip(rows);
+            let run = run.filter(|(verdict, _)| !verdict.not_run);
+            let cell = |row: Row| row.cells.into_iter().nth(attribute);
+            let cells = run.filter_map(|(it, row)| Some((it.policy.as_str(), cell(row)?)));
+            (findings.study().coordinates.as_slice(), cells.collect())
+        };
+        AxisMap::of(points.iter().map(at_point).collect())
+    }
+
+    /// Returns true if some policy was judged somewhere.
+    fn is_judged(&self) -> bool {
+        let rows = self.map.rows.iter();
+        let mut cells = rows.flat_map(|row| row.cells.iter().flatten());
+        cells.any(|cell| ["holds", "partial", "broken"].contains(&cell.sign) || is_undecided(cell))
+    }
 
     /// In words: at which values of the first axis a row has the verdict `sign`; empty for none.
-    pub(crate) fn extent(&self, row: &MapRow, sign: &str) -> String {
-        let cells = self.columns.iter().zip(&row.cells);
+    pub(crate) fn extent(&self, row: &MapRow<Cell>, sign: &str) -> String {
+        let cells = self.map.columns.iter().zip(&row.cells);
         let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == sign)));
         let (values, has): (Vec<&Coordinate>, Vec<bool>) = cells.unzip();
         let at = |place: Option<usize>| {
@@ -162,6 +208,55 @@ impl VerdictMap {
     }
 }
 
+/// Returns true if a verdict needs more runs.
+fn is_undecided(cell: &Cell) -> bool {
+    cell.word == Outcome::Inconclusive.to_string()
+}
+
+/// Lines on the values of the first axis at which isolation is undecided: what would decide, and where a search stops.
+pub(crate) fn undecided(points: &[&Findings]) -> Vec<String> {
+    let map = VerdictMap::of_attribute(points, 0);
+    let line = |row: &MapRow<Cell>| {
+        let cells = map.columns.iter().zip(&row.cells);
+        let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?)));
+        let cells: Vec<(&Coordinate, &Cell)> = cells.collect();
+        let is_open = |(_, cell): &&(&Coordinate, &Cell)| is_undecided(cell);
+        let open: Vec<&Coordinate> = cells
+            .iter()
+            .filter(is_open)
+            .map(|(value, _)| *value)
+            .collect();
+        let first = cells.iter().position(|cell| is_open(&cell))?;
+        let held = cells.iter().take_while(|(_, cell)| cell.sign == "holds");
+        let stop = match (first, held.count() == first) {
+            (0, _) => "; `refine` searches only where the first value holds",
+            (_, true) => "; `refine` does not search beyond",
+            (_, false) => "",
+        };
+        let needed = points.iter().filter_map(|point| {
+            let (value, others) = point.study().coordinates.split_first()?;
+            let verdict = point.main().verdict(&row.policy)?;
+            let needed = verdict.isolation.repetitions_needed()?;
+            (others == row.at && open.contains(&value)).then_some(needed)
+        });
+        let needed = needed.max().map_or_else(String::new, |needed| {
+            format!(" (about {needed} repetitions would decide)")
+        });
+        let at = row
+            .at
+            .iter()
+            .map(|value| format!(", {} {}", value.axis, value.text));
+        let values: Vec<&str> = open.iter().map(|value| value.text.as_str()).collect();
+        Some(format!(
+            "{}{}: undecided at {}{needed}{stop}",
+            row.policy,
+            at.collect::<String>(),
+            values.join(", ")
+        ))
+    };
+    map.rows.iter().filter_map(line).collect()
+}
+
 /// A point between two others, and the policy whose verdict changes there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointBetween {
@@ -175,8 +270,8 @@ pub struct PointBetween {
 /// each policy and values of the other axes, until these are as close as `resolution`.
 #[must_use]
 pub fn points_between(points: &[&Findings], resolution: &Resolution) -> Vec<PointBetween> {
-    let map = VerdictMap::of_attribute(points, "isolation");
-    let between = |row: &MapRow| {
+    let map = VerdictMap::of_attribute(points, 0);
+    let between = |row: &MapRow<Cell>| {
         let cells = map.columns.iter().zip(&row.cells);
         let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == "holds")));
         let cells: Vec<(&Coordinate, bool)> = cells.collect();
@@ -206,14 +301,12 @@ mod tests {
                 ' ' => return None,
                 _ => "inconclusive",
             };
-            Some(AttributeText {
-                key: "isolation",
+            Some(Cell {
                 sign,
                 word: String::new(),
-                deciding: String::new(),
+                number: String::new(),
                 reason: String::new(),
                 published: None,
-                agrees: None,
             })
         };
         let columns = (1..=signs.len()).map(|value| Coordinate {
@@ -221,15 +314,17 @@ mod tests {
             ..Coordinate::default()
         });
         let map = VerdictMap {
-            attribute: "isolation",
-            columns: columns.collect(),
-            rows: vec![MapRow {
-                policy: "p".to_owned(),
-                at: Vec::new(),
-                cells: signs.chars().map(cell).collect(),
-            }],
+            title: "Performance isolation".to_owned(),
+            map: AxisMap {
+                columns: columns.collect(),
+                rows: vec![MapRow {
+                    policy: "p".to_owned(),
+                    at: Vec::new(),
+                    cells: signs.chars().map(cell).collect(),
+                }],
+            },
         };
-        let extent = ["holds", "broken"].map(|sign| map.extent(&map.rows[0], sign));
+        let extent = ["holds", "broken"].map(|sign| map.extent(&map.map.rows[0], sign));
         extent.map(|text| format!("[{text}]")).join(" ")
     }
 

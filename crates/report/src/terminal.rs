@@ -1,11 +1,11 @@
 //! Verdicts, and what slices by the thousand got, as plain text for a terminal.
 
 mod listing;
-mod sweep;
+mod series;
 mod verdict_matrix;
 
 pub use listing::{Column, Listing, wrapped};
-pub use sweep::sweep_table_text;
+pub use series::{case_table_text, measured_table_text, sweep_table_text};
 pub use verdict_matrix::verdict_matrix_text;
 
 use crate::attribute::{AttributeText, attributes};

@@ -72,7 +72,7 @@ fn properties_that_fit(matrix: &Matrix, width: u16) -> usize {
 }
 
 /// "✗ 17.1 % lost", and whether it is what was published.
-fn cell_text(cell: &Cell) -> String {
+pub(super) fn cell_text(cell: &Cell) -> String {
     let sign = sign(cell).map_or_else(String::new, |(sign, _)| format!("{sign} "));
     let differs = if differs(cell) { " ≠" } else { "" };
     marked_as(cell.sign, &format!("{sign}{}{differs}", cell.number))
