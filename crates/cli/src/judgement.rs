@@ -5,7 +5,7 @@ use crate::arguments::{FailOn, JudgementOptions};
 use crate::errln;
 use crate::exit::Exit;
 use serde::Serialize;
-use slicewise_report::Findings;
+use slicewise_report::{Findings, MeasuredFigure, measured};
 use slicewise_results::ResultsFolder;
 use slicewise_stats::published::PublishedComparison;
 use slicewise_stats::verdict::{Outcome, PolicyVerdict};
@@ -29,6 +29,7 @@ struct Judgement<'a> {
     confidence: f64,
     policies: Vec<&'a PolicyVerdict>,
     published_figures: &'a [PublishedComparison],
+    measured: Vec<MeasuredFigure<'a>>,
     /// Points of a sweep have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<&'a Path>,
@@ -74,6 +75,7 @@ pub fn as_json(
         confidence: findings.main().verdicts.confidence,
         policies: selected(findings, policies),
         published_figures: &findings.published,
+        measured: measured(findings),
         report: report.exists().then_some(&*report),
     };
     serde_json::to_value(&judgement)

@@ -355,12 +355,22 @@ pub fn write_reports(
         print_json(folder, &cases, policies)?;
     } else {
         let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
-        if let Some(table) = terminal::sweep_table_text(&findings, columns(), colours()) {
-            output::coloured_line(&table);
-        } else if cases.len() <= MAX_PRINTED {
-            cases
+        let is_judged = findings.iter().any(|of| of.main().verdicts.is_judged());
+        let has_published = findings.iter().any(|of| !of.published.is_empty());
+        let table =
+            match (is_judged || has_published, cases.len() <= MAX_PRINTED) {
+                (false, _) => terminal::measured_table_text(&findings, columns(), colours()),
+                (true, is_few) => terminal::sweep_table_text(&findings, columns(), colours())
+                    .or_else(|| match is_few {
+                        true => None,
+                        false => terminal::case_table_text(&findings, columns(), colours()),
+                    }),
+            };
+        match table {
+            Some(table) => output::coloured_line(&table),
+            None => cases
                 .iter()
-                .for_each(|case| print_case(case, judgement.explain));
+                .for_each(|case| print_case(folder, case, judgement.explain)),
         }
         let published = cases.iter().flat_map(|case| &case.findings.published);
         if let Some(line) = published_headline(published) {
@@ -409,13 +419,16 @@ fn print_json(
     Ok(())
 }
 
-fn print_case(case: &CaseReport, explain: bool) {
+fn print_case(folder: &SeriesFolder, case: &CaseReport, explain: bool) {
     let findings = &case.findings;
-    outln!("{}", headline(case.name(), case.title()));
+    let title = case.title(&folder.description().title);
+    outln!("{}", headline(case.name(), title));
     let published = &findings.published;
     if let Some(table) = terminal::published_table_text(published, columns(), colours()) {
         output::coloured_line(&table);
     } else if let Some(table) = verdicts_text(findings, explain) {
+        output::coloured_line(&table);
+    } else if let Some(table) = terminal::measured_table_text(&[findings], columns(), colours()) {
         output::coloured_line(&table);
     }
 }

@@ -25,6 +25,14 @@ pub(super) fn refine(
     for path in folder.cases() {
         judge(&path, &mut cases)?;
     }
+    if !cases
+        .iter()
+        .any(|case| case.findings.main().verdicts.is_judged())
+    {
+        noteln!(
+            "note: `refine` has nothing to search: no verdict of isolation depends on the axis, as nothing was judged"
+        );
+    }
     loop {
         let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
         let mut points = points_between(&findings, resolution);
