@@ -1,7 +1,10 @@
 //! Figures over an axis of a sweep, and those of a sweep that declares none.
 
 use super::drawable::{Drawable, scenarios, slices};
+use super::objective::{has_flows, has_requests};
 use crate::cases::SweepAxis;
+use crate::params::ApplicationParams;
+use crate::study::Study;
 use slicewise_stats::description::Coordinate;
 use slicewise_stats::plot::{PlotCase, PlotDescription, PlotGroup, PlotValue, PlotX};
 use slicewise_stats::quantity::Quantity;
@@ -92,6 +95,22 @@ pub(super) fn title(y: &PlotValue, scenario: &str, axis: &SweepAxis) -> String {
     title
 }
 
+/// Quantities of a slice that are drawn: times of its applications, throughput, loss and delay.
+fn quantities(study: &Study, slice: usize) -> Vec<Quantity> {
+    let all = study.scenarios.iter().flat_map(|of| &of.applications);
+    let own: Vec<_> = all.filter(|source| source.slice == slice).collect();
+    let has = |is: fn(&ApplicationParams) -> bool| own.iter().any(|of| is(&of.application));
+    let drawn = [
+        (has(has_flows), Quantity::CompletionTimeP99),
+        (has(has_requests), Quantity::RequestLatencyP99),
+        (true, Quantity::Throughput),
+        (true, Quantity::LossRatio),
+        (true, Quantity::DelayP99),
+    ];
+    let drawn = drawn.into_iter().filter(|(is_there, _)| *is_there);
+    drawn.map(|(_, quantity)| quantity).collect()
+}
+
 /// Figures of a sweep that declares none: of each slice, over the first axis that has numbers enough for a curve.
 pub(crate) fn curves(studies: &[Drawable<'_>], axes: &[SweepAxis]) -> Vec<PlotDescription> {
     let drawn: Vec<&Drawable<'_>> = studies.iter().collect();
@@ -114,16 +133,14 @@ pub(crate) fn curves(studies: &[Drawable<'_>], axes: &[SweepAxis]) -> Vec<PlotDe
         (_, true) => scenarios(first.study),
         (_, false) => others,
     };
-    let cells = slices(first.study).into_iter().flat_map(|slice| {
-        let scenarios = scenarios.iter();
-        scenarios.map(move |scenario| (slice, *scenario))
-    });
-    let quantities = [
-        Quantity::Throughput,
-        Quantity::LossRatio,
-        Quantity::DelayP99,
-    ];
-    let figures = cells.flat_map(|cell| quantities.map(|quantity| (cell, quantity)));
+    let figures = slices(first.study)
+        .into_iter()
+        .enumerate()
+        .flat_map(|(index, slice)| {
+            let quantities = quantities(first.study, index);
+            let cells = scenarios.iter().map(move |scenario| (slice, *scenario));
+            cells.flat_map(move |cell| quantities.clone().into_iter().map(move |of| (cell, of)))
+        });
     let figures = figures.map(|((slice, scenario), quantity)| {
         let y = PlotValue {
             metric: quantity.into(),

@@ -59,11 +59,13 @@ fn one_is_required(schema: &mut Map<String, Value>) {
     schema.insert("anyOf".to_owned(), one);
 }
 
-const fn has_requests(application: &ApplicationParams) -> bool {
+/// Returns true if its requests have latencies.
+pub(super) const fn has_requests(application: &ApplicationParams) -> bool {
     matches!(application, ApplicationParams::Requests(_))
 }
 
-const fn has_flows(application: &ApplicationParams) -> bool {
+/// Returns true if its flows have an end.
+pub(super) const fn has_flows(application: &ApplicationParams) -> bool {
     match application {
         ApplicationParams::ShortFlows(_) => true,
         ApplicationParams::Bulk(bulk) => bulk.bytes.is_some(),
