@@ -166,9 +166,12 @@ impl Study {
         cells.saturating_mul(self.repetitions.into())
     }
 
-    /// Where the study has too few repetitions for any verdict of "holds": a sentence that says how many it takes.
+    /// Where something is promised and the study has too few repetitions for any verdict of "holds": a sentence that says how
+    /// many it takes.
     #[must_use]
     pub fn too_few_repetitions(&self) -> Option<String> {
+        let is_promised = |slice: &StudySlice| slice.guaranteed || slice.objective.is_some();
+        self.slices.iter().find(|slice| is_promised(slice))?;
         let needed = runs_to_hold(&self.margins)?;
         (self.repetitions < needed).then(|| {
             format!(

@@ -35,8 +35,9 @@ settings! {
         [required] axes: Named<Placed<AxisSpec>>,
         /// Points that are drawn at random, instead of all of the grid.
         sample: Option<Placed<SampleSpec>>,
-        /// How close two values of the first axis have to be, with its unit, between which performance isolation ceases
-        /// to hold: until they are, a run adds points between them.
+        /// How close two values of the first axis have to be between which performance isolation ceases to hold, in the unit
+        /// of the axis, or in percent of the smaller one where the axis has another unit: until they are, a run adds points
+        /// between them.
         refine: Option<At<String>>,
     }
 }
@@ -494,7 +495,17 @@ fn resolution(
     if spec.sample.is_some() {
         problem!(problems, *span => "`refine` adds points to a grid, and these are drawn at random");
     }
-    let decimals = decimals(value);
+    let of_axis = values
+        .all()
+        .into_iter()
+        .find_map(|(text, _)| Some(number(&text)?.1.to_owned()));
+    let of_axis = of_axis.unwrap_or_default();
+    let is_relative = unit == "%" && of_axis != unit;
+    let (unit, decimals) = match is_relative {
+        true if WHOLE.contains(&of_axis.as_str()) => (of_axis.as_str(), 0),
+        true => (of_axis.as_str(), MAX_DECIMALS),
+        false => (unit, decimals(value)),
+    };
     if decimals > MAX_DECIMALS || (WHOLE.contains(&unit) && decimals > 0) {
         let most = if WHOLE.contains(&unit) {
             0
@@ -510,14 +521,16 @@ fn resolution(
                 problem!(problems, at => "`{text}` is no number, and `refine` looks for values between numbers");
             }
             Some((_, other)) if other != unit => {
-                problem!(problems, *span => "`{value}` is not in `{other}`, as `{text}` of `{axis}` is");
+                problem!(problems, *span => "`{value}` is not in `{other}`, as `{text}` of `{axis}` is";
+                    "write the distance in `{other}`, or in percent of the smaller value");
                 return None;
             }
             Some(_) => {}
         }
     }
     Some(Resolution {
-        step,
+        step: if is_relative { step / 100.0 } else { step },
+        is_relative,
         decimals,
         unit: unit.to_owned(),
     })

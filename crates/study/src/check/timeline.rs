@@ -27,7 +27,8 @@ settings! {
         /// How long after a change nothing is measured, so that queues and sources settle.
         [required] settle: Option<At<Duration>>,
         /// The changes, in order of time, by the name of the phase that begins with each.
-        [required] changes: Named<Placed<ChangeSpec>>,
+        [required ": which settings change, and when? A timeline is of changes during a run; to leave a warm-up out, start \
+            the sources that are measured later (`start`)"] changes: Named<Placed<ChangeSpec>>,
     }
 }
 

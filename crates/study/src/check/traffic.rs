@@ -31,7 +31,7 @@ settings! {
         /// must.
         [expected ": which frames belong to the slice?"] r#match: Option<Matches>,
         /// Its share of the device's rate (a rate, or a percentage of it): guaranteed to a guaranteed
-        /// slice, its fair part otherwise.
+        /// slice, its fair part otherwise. Needed where it is guaranteed or there is an objective.
         share: Option<Share>,
         /// True if the share is guaranteed, and the slice's isolation judged. Default false.
         guaranteed: bool,
@@ -192,7 +192,10 @@ impl Checker<'_> {
         let spec = &slice.value;
         let share = spec.share.map(|share| rate_of(share, capacity));
         match (slice.place("share"), share) {
-            (None, _) => self.problems.add(name.span, "`share` is missing"),
+            (None, _) if spec.guaranteed || spec.objective.is_some() => {
+                self.problems
+                    .add(name.span, "`share` is missing: what was it promised?");
+            }
             (Some(at), Some(share)) if share > capacity => {
                 problem!(self.problems, at => "a share of {share} is above the {capacity} the device forwards");
             }

@@ -183,10 +183,12 @@ fn assign<'a, S>(
     for entry in unknown {
         let text = entry.0.text.as_str();
         let are_many = problems.are_many();
-        let help = || misplaced(text, &known).or_else(|| suggestion(text, &known));
+        let elsewhere = misplaced(text, &known);
+        let is_elsewhere = elsewhere.is_some();
+        let help = || elsewhere.or_else(|| suggestion(text, &known));
         let help = (!are_many).then(help).flatten();
         problems.add_suggesting(entry.0.span, unknown_key(text), help);
-        if are_many {
+        if are_many || is_elsewhere {
             continue;
         }
         let meant = closest(text, known.iter().copied()).and_then(position);
@@ -200,15 +202,31 @@ fn assign<'a, S>(
 /// Settings that guarantees have in common: a plan has them at the top, a policy under `guaranteed`.
 const OF_GUARANTEES: [&str; 5] = ["buffer", "counts", "delays", "largest_frame", "tenants"];
 
+/// Settings of a class's queue.
+const OF_CLASSES: [&str; 6] = [
+    "queue_limit",
+    "wred",
+    "flow_queue",
+    "pie",
+    "codel",
+    "dualpi2",
+];
+
 /// Where a setting belongs that is written among the settings `known`, of a gateway or of a policy.
 fn misplaced(key: &str, known: &[&str]) -> Option<String> {
+    let is_policy = known.contains(&"discipline") && known.contains(&"classes");
+    if is_policy && OF_CLASSES.contains(&key) {
+        return Some(format!(
+            "it is a setting of a class; of one queue for all frames: `classes: [{{name: class-default, {key}: …}}]`"
+        ));
+    }
     if !OF_GUARANTEES.contains(&key) {
         return None;
     }
     let written = format!("guaranteed: {{{key}: …}}");
     if known.contains(&"interfaces") {
         Some(format!("write it in the policy: `policy: {{{written}}}`"))
-    } else if known.contains(&"discipline") && known.contains(&"guaranteed") {
+    } else if is_policy {
         Some(format!("write it as `{written}`"))
     } else {
         None

@@ -196,6 +196,8 @@ pub(crate) struct Problems {
     /// Place and message of each, with its number among `found`: the same mistake in a template would otherwise be
     /// reported wherever the template is used.
     seen: BTreeMap<(Span, String), usize>,
+    /// The first problem of each place that was found in a point of a sweep.
+    of_points: BTreeMap<Span, usize>,
     /// Problems that are worth a warning and no mistakes.
     warnings: Vec<Problem>,
     /// Which part of the file is being checked, from the outermost: a case, a phase.
@@ -237,6 +239,15 @@ impl Problems {
     ) {
         let message = message.into();
         let outermost = self.parts.first();
+        // A value that a range of a sweep gives points is written once, at its end, and wrong in as many ways as there are points.
+        let is_point = outermost.is_some_and(|part| part.starts_with("point "));
+        let known = self.of_points.get(&span).filter(|_| is_point);
+        let known = known.and_then(|known| self.found.get(*known));
+        let first = known.filter(|known| !known.part.starts_with(outermost.map_or("", |it| it)));
+        let message = first.map_or(message, |first| first.message.clone());
+        if is_point {
+            self.of_points.entry(span).or_insert(self.found.len());
+        }
         match self.seen.entry((span, message.clone())) {
             Entry::Vacant(entry) => {
                 entry.insert(self.found.len());

@@ -18,6 +18,8 @@ fn policies_that_contradict_themselves_are_refused() {
     assert_snapshot!(mistakes("minimum: 60 %", "minimum: 101 %"), @"study.yaml:28:44 `101 %`: this is more than 100 %");
     // Mechanisms are known ones.
     assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"study.yaml:29:41 `queue_limt`: `queue_limt` is not a setting here; help: did you mean `queue_limit`?");
+    // Settings of a class are not of a policy, and are no reason for further messages.
+    assert_snapshot!(mistakes("{none: true}", "{none: true, queue_limit: 64 packets}"), @"");
     // A class is there once.
     assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"study.yaml:29:16 `gold`: class `gold` is defined twice");
     // A policy has one form.

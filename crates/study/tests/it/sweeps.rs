@@ -289,6 +289,15 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
     let resolution = refined(values, "refine: 2.5 %").unwrap().refine.unwrap();
     assert_eq!((resolution.step, resolution.decimals), (2.5, 1));
     assert_eq!(with(TWO_AXES).unwrap().refine, None);
+    // Percent of another unit are relative.
+    let (_, buffer) = TWO_AXES.split_once("    buffer:").unwrap();
+    let resolution = with(&format!("  axes:\n    buffer:{buffer}  refine: 10 %\n"))
+        .unwrap()
+        .refine
+        .unwrap();
+    assert!(resolution.is_relative);
+    assert_eq!((resolution.step, resolution.decimals), (0.1, 0));
+    assert_eq!(resolution.unit, "packets");
     let range = "from: 10 %, to: 50 %, count: 3";
     let messages = [
         refined(values, "refine: 0 %"),
@@ -301,10 +310,17 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
     assert_snapshot!(messages.join("\n"), @r"
     study.yaml:36:11 `0 %`: `0 %` is no number above 0; help: write the unit of `a`, too
     study.yaml:36:11 `fine`: `fine` is no number above 0; help: write the unit of `a`, too
-    study.yaml:36:11 `5 Mbit/s`: `5 Mbit/s` is not in `%`, as `10 %` of `a` is
+    study.yaml:36:11 `5 Mbit/s`: `5 Mbit/s` is not in `%`, as `10 %` of `a` is; help: write the distance in `%`, or in percent of the smaller value
     study.yaml:36:11 `0.00001 %`: `0.00001 %` has more than 3 digits after the point, and values between others have no more
     study.yaml:36:11 `5 %`: `refine` adds points to a grid, and these are drawn at random
     ");
+}
+
+#[test]
+fn a_value_that_all_points_take_from_the_end_of_a_range_is_refused_once() {
+    let axis =
+        "{path: 'policies.weighted.classes[rest].queue_limit', from: 0.1 BDP, to: 6 BDP, count: 7}";
+    assert_snapshot!(refused_axis(axis), @"");
 }
 
 /// Horizontal axis of a figure, its title, and each group with the places of its cases.
