@@ -209,6 +209,9 @@ class Tables(InFolder):
         results = slicewise.sweep(STUDY, AXES, out="swept", progress=False)
         cells = results.table("cells")
         self.assertEqual(set(cells["axis_load"].to_pylist()), {40.0, 120.0})
+        point = next(iter(results.cases.values()))
+        subprocess.run([os.environ["SLICEWISE"], "report", point.path], check=True, capture_output=True)
+        self.assertEqual(results.table("runs").column_names[:2], ["case", "axis_load"])
 
     @needs("pyarrow")
     def test_a_table_that_only_cases_have_is_put_together(self):

@@ -78,17 +78,24 @@ class Results:
         return [Verdict(row.get("case"), row["policy"], row["attribute"], row["verdict"], row["reason"].lstrip("'")) for row in rows]
 
     def table(self, name: str) -> pyarrow.Table:
-        """A table of ``data/`` as Arrow; of cases with a column ``case``, also where only the cases have it."""
+        """A table of ``data/`` as Arrow; of cases with a column ``case`` and one for each axis of a sweep, also where only the cases have it."""
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
         if self._has(name) or not self.cases:
             return parquet.read_table(self._data(name, "parquet"))
+        cells = parquet.read_table(self._data("cells", "parquet"))
+        first = [column for column in cells.column_names if column == "case" or column.startswith("axis_")]
+        places = {row["case"]: row for row in cells.select(first).group_by(first).aggregate([]).to_pylist()}
         tables = []
         for case, results in self.cases.items():
             if results._has(name):
                 table = results.table(name)
-                tables.append(table.add_column(0, "case", pa.array([case] * table.num_rows, pa.string())))
+                place = {**places.get(case, {}), "case": case}
+                for index, column in enumerate(first):
+                    values = pa.array([place.get(column)] * table.num_rows, cells.schema.field(column).type)
+                    table = table.add_column(index, column, values)
+                tables.append(table)
         if not tables:
             raise FileNotFoundError(
                 f"no case of {self.path} has a table `{name}`; points of a sweep get their own by `slicewise report {self.path}/POINT`"
