@@ -19,7 +19,7 @@ fn policies_that_contradict_themselves_are_refused() {
     // Mechanisms are known ones.
     assert_snapshot!(mistakes("queue_limit: 64 packets", "queue_limt: 64 packets"), @"study.yaml:29:41 `queue_limt`: `queue_limt` is not a setting here; help: did you mean `queue_limit`?");
     // Settings of a class are not of a policy, and are no reason for further messages.
-    assert_snapshot!(mistakes("{none: true}", "{none: true, queue_limit: 64 packets}"), @"");
+    assert_snapshot!(mistakes("{none: true}", "{none: true, queue_limit: 64 packets}"), @"study.yaml:25:25 `queue_limit`: `queue_limit` is not a setting here; help: it is a setting of a class; of one queue for all frames: `classes: [{name: class-default, queue_limit: …}]`");
     // A class is there once.
     assert_snapshot!(mistakes("{name: rest, match", "{name: gold, match"), @"study.yaml:29:16 `gold`: class `gold` is defined twice");
     // A policy has one form.

@@ -320,7 +320,7 @@ fn a_resolution_is_a_number_in_the_unit_of_the_first_axis() {
 fn a_value_that_all_points_take_from_the_end_of_a_range_is_refused_once() {
     let axis =
         "{path: 'policies.weighted.classes[rest].queue_limit', from: 0.1 BDP, to: 6 BDP, count: 7}";
-    assert_snapshot!(refused_axis(axis), @"");
+    assert_snapshot!(refused_axis(axis), @"study.yaml:35:73 `0.1 BDP`: `0.1 BDP` is not a queue limit: write for example `64 packets`, `100 kB` or `10 ms` (in point `a-0.1BDP` and 6 others)");
 }
 
 /// Horizontal axis of a figure, its title, and each group with the places of its cases.

@@ -186,7 +186,7 @@ fn a_phase_is_no_shorter_than_a_cycle_of_its_own_load() {
 fn a_timeline_that_says_nothing_is_refused() {
     let refused = |timeline: &str| with(timeline).unwrap_err();
     assert_snapshot!(refused("timeline: {settle: 1 s, changes: {}}\n"), @"study.yaml:34:1 `timeline`: a timeline without a change has no phases");
-    assert_snapshot!(refused("timeline: {settle: 1 s}\n"), @"");
+    assert_snapshot!(refused("timeline: {settle: 1 s}\n"), @"study.yaml:34:1 `timeline`: `changes` is missing: which settings change, and when? A timeline is of changes during a run; to leave a warm-up out, start the sources that are measured later (`start`)");
     assert_snapshot!(refused("timeline: {changes: {later: {at: 2 s}}}\n"), @"study.yaml:34:1 `timeline`: `settle` is missing");
     assert_snapshot!(refused("timeline: {settle: 500 ms, changes: {later: {sources: {other: {rate: 1 Mbit/s}}}}}\n"), @"study.yaml:34:38 `later`: `at` is missing");
 }
