@@ -204,7 +204,7 @@ impl From<MeasuredRows> for TextTable {
 }
 
 /// A row for each case, policy, scenario and slice that has a figure, with a column for each quantity. Columns of names
-/// that are the same everywhere are left out.
+/// that are the same everywhere are left out, but for one.
 pub(crate) fn rows(cases: &[(String, &Findings)]) -> MeasuredRows {
     const NAMES: [&str; 4] = ["Case", "Policy", "Scenario", "Slice"];
     let mut quantities: Vec<&'static str> = Vec::new();
@@ -232,9 +232,10 @@ pub(crate) fn rows(cases: &[(String, &Findings)]) -> MeasuredRows {
         let first = names.next();
         names.any(|name| Some(name) != first)
     };
-    let names: Vec<usize> = (0..NAMES.len())
-        .filter(|column| *column == 0 || differs(column))
-        .collect();
+    let mut names: Vec<usize> = (0..NAMES.len()).filter(differs).collect();
+    if names.is_empty() {
+        names.push(NAMES.len() - 1);
+    }
     let head = names.iter().map(|column| NAMES[*column]);
     let texts = rows.iter().map(|(of, values)| {
         let names = names.iter().map(|column| of[*column].clone());

@@ -31,7 +31,7 @@ pub(super) fn answer(findings: &Findings) -> Markup {
     html! { p.finding { (Prose(&answer)) } }
 }
 
-/// `None` where nothing was judged: captures without a study.
+/// `None` where nothing was judged and there is nothing else to say.
 pub(super) fn section(findings: &Findings) -> Option<Section> {
     let (study, verdicts) = (findings.study(), &findings.main().verdicts);
     let policies = || study.policies.iter().zip(&verdicts.policies).enumerate();
@@ -46,7 +46,8 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
             p.key #verdict-key { @for text in wording::verdict_key(study) { span { (Prose(&text)) br; } } }
         }
     };
-    let is_empty = !verdicts.says_something() && findings.captured.run_count > 0;
+    let is_empty =
+        !verdicts.says_something() && (findings.captured.run_count > 0 || remarks.is_empty());
     (!is_empty).then(|| Section::new("verdicts", "Verdicts", body))
 }
 
