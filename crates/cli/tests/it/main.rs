@@ -27,6 +27,7 @@ mod figures;
 mod files_of_others;
 mod ios;
 mod libreqos;
+mod measured;
 #[cfg(feature = "linux")]
 mod network_control;
 mod output;

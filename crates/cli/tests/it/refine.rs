@@ -22,12 +22,12 @@ fn values_between_which_isolation_ceases_to_hold_come_as_close_as_asked_for() {
     let (printed, notes) = run(&sandbox, &[]);
     insta::assert_snapshot!(printed.split("Resource").next().unwrap(), @r"
     Performance isolation
-    ──────────────────────────────────────────────────────
-     policy  holds, by load  broken, by load  40 %  120 %
-    ══════════════════════════════════════════════════════
-     shared  up to 40 %      from 50 %        ✓     ✗
-     first   everywhere      –                ✓     ✓
-    ──────────────────────────────────────────────────────
+    ────────────────────────────────────────────────────────────────────────────────
+     policy  holds, by load  broken, by load  40 %              120 %
+    ════════════════════════════════════════════════════════════════════════════════
+     shared  up to 40 %      from 50 %        ✓ 0 % throughput  ✗ +29.8 points lost
+     first   everywhere      –                ✓ 0 % throughput  ✓ +168.6 µs delay
+    ────────────────────────────────────────────────────────────────────────────────
     ");
     // Only the policy whose verdict changes is run there.
     assert_eq!(
@@ -53,6 +53,20 @@ fn values_between_which_isolation_ceases_to_hold_come_as_close_as_asked_for() {
         &cells[..80]
     );
     contains(&cells, "\"load-45pct\",45.0,\"shared\"");
+}
+
+#[test]
+fn a_search_says_at_which_values_it_stops_and_what_would_decide() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.yaml", format!("{STUDY}{SWEEP}"));
+    let (printed, _) = run(&sandbox, &["--repetitions", "1"]);
+    let stop = "; `refine` searches only where the first value holds\n";
+    contains(&printed, stop);
+    let page = sandbox.read("out/report.html");
+    contains(
+        &page,
+        "<code>refine</code> searches only where the first value holds",
+    );
 }
 
 #[test]
