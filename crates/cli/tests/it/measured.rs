@@ -101,6 +101,8 @@ fn cases_in_which_nothing_is_promised_are_told_by_their_names_and_values() {
      long   codel      5.582 Mbit/s     0.098 %   53.49 ms    5.3 Mbit/s             157.6 ms
     ──────────────────────────────────────────────────────────────────────────────────────────
 
+    No slice has a guarantee or an objective, so nothing is judged.
+
     Report: out/report.html
     ");
     let page = sandbox.read("out/report.html");

@@ -5,6 +5,7 @@ use super::{
     Colours, Column, Listing, MARKS, PADDING, WIDEST, align_numbers, coloured, marked_as, one_word,
     plain_table, text, wrapped,
 };
+use crate::answer::nothing_judged;
 use crate::findings::Findings;
 use crate::matrix::{Cell, Matrix};
 use crate::measured::{self, MeasuredMap};
@@ -89,10 +90,12 @@ pub fn case_table_text(cases: &[&Findings], width: u16, colours: Colours) -> Opt
 }
 
 /// Measured figures of cases in which nothing was judged: those that the study draws, or the main ones of each slice. Of the
-/// points of a grid a table for each figure over the first axis, else a line for each case, policy, scenario and slice.
-/// `None` where nothing was measured.
+/// points of a grid a table for each figure over the first axis, else a line for each case, policy, scenario and slice; then why
+/// nothing was judged. `None` where nothing was measured.
 #[must_use]
 pub fn measured_table_text(cases: &[&Findings], width: u16, colours: Colours) -> Option<String> {
+    let why = nothing_judged(cases.first()?.study());
+    let why = wrapped(why, width.into()) + "\n";
     let (maps, others) = MeasuredMap::of(cases, MAX_TABLES);
     if !maps.is_empty() {
         let tables = maps.iter().map(|of| measured_map(of, width));
@@ -101,7 +104,7 @@ pub fn measured_table_text(cases: &[&Findings], width: u16, colours: Colours) ->
             0 => String::new(),
             count => format!("\n{count} more quantities in the report\n"),
         };
-        return Some(tables + &others);
+        return Some(format!("{tables}{others}\n{why}"));
     }
     let named: Vec<_> = cases.iter().map(|of| (name(of), *of)).collect();
     let table = measured::rows(&named);
@@ -113,7 +116,8 @@ pub fn measured_table_text(cases: &[&Findings], width: u16, colours: Colours) ->
         true => Column::Name(head),
         false => Column::Number(head),
     });
-    Some(listing(heads, table.rows, width, colours))
+    let rows = listing(heads, table.rows, width, colours);
+    Some(format!("{rows}\n{why}"))
 }
 
 /// Name of a case, or of the study that is none.
