@@ -88,9 +88,9 @@ fn drawn(findings: &Findings) -> Vec<MeasuredFigure<'_>> {
 fn main_figures(cell: &CellSummary) -> impl Iterator<Item = MeasuredFigure<'_>> {
     cell.slices.iter().flat_map(move |slice| {
         let name = slice.slice.as_str();
-        let own = cell.applications.iter().filter(move |of| of.slice == name);
         // Of several sources, the last entry is all of them together.
-        let applications = own.last().map(|of| &of.estimates);
+        let mut of_all = cell.applications.iter();
+        let applications = of_all.rfind(|of| of.slice == name).map(|of| &of.estimates);
         let of_slice = OF_SLICES.iter().map(|it| (it, slice.steady.of(*it)));
         let of_applications = OF_APPLICATIONS
             .iter()
@@ -203,12 +203,15 @@ impl From<MeasuredRows> for TextTable {
     }
 }
 
+/// Names, and texts with the places of their columns.
+type Row = ([String; 4], Vec<(usize, String)>);
+
 /// A row for each case, policy, scenario and slice that has a figure, with a column for each quantity. Columns of names
 /// that are the same everywhere are left out, but for one.
 pub(crate) fn rows(cases: &[(String, &Findings)]) -> MeasuredRows {
     const NAMES: [&str; 4] = ["Case", "Policy", "Scenario", "Slice"];
     let mut quantities: Vec<&'static str> = Vec::new();
-    let mut rows: Vec<([String; 4], Vec<(usize, String)>)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for (case, findings) in cases {
         let first_of_case = rows.len();
         for figure in measured(findings) {

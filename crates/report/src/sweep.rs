@@ -24,9 +24,12 @@ pub(crate) struct MapRow<T> {
     pub(crate) cells: Vec<Option<T>>,
 }
 
+/// Coordinates of a point, and a value of each policy.
+pub(crate) type PointValues<'a, T> = (&'a [Coordinate], Vec<(&'a str, T)>);
+
 impl<T> AxisMap<T> {
     /// The values of policies at each point, which is at these coordinates; studies that are no points have none.
-    pub(crate) fn of<'a>(points: Vec<(&[Coordinate], Vec<(&'a str, T)>)>) -> Self {
+    pub(crate) fn of(points: Vec<PointValues<'_, T>>) -> Self {
         let mut map = Self {
             columns: Vec::new(),
             rows: Vec::new(),

@@ -13,6 +13,10 @@ use crate::sweep::{AxisMap, MapRow, VerdictMap, undecided};
 use comfy_table::Table;
 use slicewise_stats::words::percent;
 
+/// Text of a verdict at a point.
+type CellText = fn(&Cell) -> String;
+/// Texts of a row before those of its points.
+type RowTexts<'a, T> = &'a dyn Fn(&MapRow<T>) -> Vec<String>;
 /// Rows of a table; of more, the first and the last ones are shown.
 const MAX_ROWS: usize = 24;
 /// Tables of measured figures.
@@ -27,7 +31,7 @@ pub fn sweep_table_text(points: &[&Findings], width: u16, colours: Colours) -> O
     let first = maps.first().and(points.first())?;
     let (mut texts, mut signs) = (String::new(), Vec::new());
     for of in &maps {
-        let forms: [(Option<fn(&Cell) -> String>, bool); 5] = [
+        let forms: [(Option<CellText>, bool); 5] = [
             (Some(cell_text), false),
             (Some(cell_text), true),
             (Some(sign), false),
@@ -168,7 +172,7 @@ fn fits(table: &Table, width: u16) -> bool {
 
 fn verdict_table(
     map: &VerdictMap,
-    (form, is_short): (Option<fn(&Cell) -> String>, bool),
+    (form, is_short): (Option<CellText>, bool),
     width: u16,
 ) -> Table {
     let extents = ["holds", "broken"];
@@ -218,7 +222,7 @@ fn unit_of<T>(map: &AxisMap<T>, is_short: bool) -> String {
 /// A row for each policy and values of the other axes, a column for each of `places` along the first one.
 fn axis_table<T>(
     map: &AxisMap<T>,
-    (heads, first): (&[String], &dyn Fn(&MapRow<T>) -> Vec<String>),
+    (heads, first): (&[String], RowTexts<'_, T>),
     (places, is_short): (&[usize], bool),
     form: &dyn Fn(&T) -> String,
     width: u16,
