@@ -7,7 +7,7 @@
 //! DIR/runs/<policy>/<scenario>.jsonl      a line for each run
 //! DIR/report.html
 //! DIR/data/*.csv, *.parquet
-//! DIR/figures/*.svg, *.pdf, *.csv, *.txt, plot.py
+//! DIR/figures/*.svg, *.pdf, *.pgf, *.csv, *.txt, plot.py
 //! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
 //! DIR/prediction/                         the same cells simulated: a results folder of its own
 //! DIR/replay/                             the same, of the packets that were sent in each run

@@ -202,7 +202,7 @@ impl StudyNames {
             return false;
         };
         let name = match extension {
-            "svg" | "pdf" => name.strip_suffix(NARROW).unwrap_or(name),
+            "svg" | "pdf" | "pgf" => name.strip_suffix(NARROW).unwrap_or(name),
             "csv" | "txt" => name,
             _ => return false,
         };
@@ -246,6 +246,7 @@ mod tests {
             "figures/beside-loss-best+effort.svg",
             "figures/loss-best+effort@85mm.pdf",
             "figures/figure-best+effort@85mm.pdf",
+            "figures/loss-best+effort@85mm.pgf",
             "figures/loss-best+effort.csv",
             "figures/loss-best+effort.txt",
             "figures/plot.py",
@@ -273,6 +274,7 @@ mod tests {
             "data/old/cells.csv",
             "figures/mine.svg",
             "figures/loss-mine.svg",
+            "figures/loss-mine.pgf",
             "figures/figure-mine.svg",
             "figures/loss-best+effort.png",
             "figures/loss-best+effort-90mm.svg",

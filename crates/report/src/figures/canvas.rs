@@ -184,7 +184,7 @@ pub(super) fn hex((red, green, blue): Rgb) -> String {
 }
 
 /// Hundredths: a point is a third of a millimetre.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" {

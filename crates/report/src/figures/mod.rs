@@ -1,6 +1,6 @@
 //! Figures for papers: the same numbers as the page, and the same bytes for the same runs.
 //!
-//! [`figure::Figure`] describes one; its drawings at two widths, as SVG and as PDF, its data and its caption follow.
+//! [`figure::Figure`] describes one; its drawings at two widths, as SVG, PDF and PGF, its data and its caption follow.
 
 mod axis;
 mod canvas;
@@ -13,6 +13,7 @@ mod frame;
 mod labels;
 mod layout;
 mod pdf;
+mod pgf;
 mod scale;
 mod series;
 
@@ -235,6 +236,8 @@ fn write_figure(
             reason,
         })?;
         write(&format!("{end}.pdf"), &pdf)?;
+        let pgf = pgf::pgf(&canvas, &figure.subject);
+        write(&format!("{end}.pgf"), pgf.as_bytes())?;
         *drawn = svg;
     }
     write(".txt", caption.as_bytes())?;

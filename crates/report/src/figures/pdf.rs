@@ -36,7 +36,7 @@ pub(super) fn pdf(canvas: &Canvas) -> Result<Vec<u8>, String> {
 }
 
 /// Points of a unit of the page: a page has at most 14,400 units (ISO 32000-1, annex C).
-fn unit(canvas: &Canvas) -> f64 {
+pub(super) fn unit(canvas: &Canvas) -> f64 {
     (canvas.width.max(canvas.height) / 14_400.0).max(1.0)
 }
 

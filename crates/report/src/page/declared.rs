@@ -19,6 +19,7 @@ fn drawn(figure: &DeclaredFigure) -> Markup {
     let files = [
         ("SVG", ".svg"),
         ("PDF", ".pdf"),
+        ("PGF for LaTeX", ".pgf"),
         ("one column wide", "@85mm.pdf"),
         ("CSV", ".csv"),
         ("caption", ".txt"),

@@ -342,7 +342,15 @@ fn draws_each_figure_for_each_slice_and_each_cell() {
         }
     }
     for (name, bytes) in figures.iter().filter(|(name, _)| name.ends_with(".svg")) {
-        for end in [".pdf", "@85mm.svg", "@85mm.pdf", ".csv", ".txt"] {
+        for end in [
+            ".pdf",
+            ".pgf",
+            "@85mm.svg",
+            "@85mm.pdf",
+            "@85mm.pgf",
+            ".csv",
+            ".txt",
+        ] {
             let other = name.replace("@85mm", "").replace(".svg", end);
             assert!(figures.contains_key(&other), "{other}");
         }
