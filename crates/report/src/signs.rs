@@ -82,7 +82,8 @@ fn parts(code: &str) -> (u8, u8, u8) {
     (part(1), part(3), part(5))
 }
 
-const CIRCLE: &[(f64, f64)] = &[
+/// Marker of verdicts that are undecided.
+pub(crate) const CIRCLE: &[(f64, f64)] = &[
     (0.9, 0.0),
     (0.83, 0.34),
     (0.64, 0.64),
@@ -118,7 +119,8 @@ const PLUS: &[(f64, f64)] = &[
     (-1.0, -0.35),
     (-0.35, -0.35),
 ];
-const CROSS: &[(f64, f64)] = &[
+/// Marker of what is broken.
+pub(crate) const CROSS: &[(f64, f64)] = &[
     (-1.0, -0.55),
     (-0.55, -1.0),
     (0.0, -0.45),

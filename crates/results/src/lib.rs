@@ -45,7 +45,7 @@ pub use atomic::{AtomicFile, write_file};
 pub use collect::{Collected, Shards};
 pub use error::{Action, ResultsError};
 pub use folder::{Force, ResultsFolder};
-pub use names::{DECLARED_FIGURE, FIGURE_KINDS, FIGURE_SCRIPT, NARROW, TABLES};
+pub use names::{DECLARED_FIGURE, FIGURE_KINDS, FIGURE_SCRIPT, HEAT_MAP, NARROW, TABLES};
 pub use open::make_folder;
 pub use own::is_packet_file;
 pub use series::{LeftOut, SeriesDescription, SeriesFolder};

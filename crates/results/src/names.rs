@@ -33,7 +33,7 @@ pub const TABLES: [&str; 28] = [
 ];
 
 /// First parts of the names of a report's figures, by what they show.
-pub const FIGURE_KINDS: [&str; 17] = [
+pub const FIGURE_KINDS: [&str; 18] = [
     "throughput",
     "loss",
     "delay-mean",
@@ -51,10 +51,14 @@ pub const FIGURE_KINDS: [&str; 17] = [
     "quality",
     "application-series",
     DECLARED_FIGURE,
+    HEAT_MAP,
 ];
 
 /// First part of the names of figures that a study declares.
 pub const DECLARED_FIGURE: &str = "figure";
+
+/// First part of the names of their heat maps over the two axes of a sweep.
+pub const HEAT_MAP: &str = "map";
 
 /// End of the names of figures that are one column wide.
 pub const NARROW: &str = "@85mm";

@@ -247,6 +247,7 @@ mod tests {
             "figures/loss-best+effort@85mm.pdf",
             "figures/figure-best+effort@85mm.pdf",
             "figures/loss-best+effort@85mm.pgf",
+            "figures/map-best+effort@85mm.svg",
             "figures/loss-best+effort.csv",
             "figures/loss-best+effort.txt",
             "figures/plot.py",

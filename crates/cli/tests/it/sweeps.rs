@@ -163,3 +163,57 @@ fn a_sweep_may_have_more_points_than_files_may_be_open() {
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
+
+#[test]
+fn a_sweep_over_two_axes_of_numbers_has_a_heat_map_that_shows_what_was_not_run() {
+    let sandbox = sandbox(&GRID.replace("1 us, 1 ms", "1 us, 10 us, 100 us"));
+    let cells = |sandbox: &Sandbox| {
+        let csv = sandbox.read("out/figures/map-loss_ratio-rest.csv");
+        let rows = csv.lines().skip(1).map(|row| {
+            let cells: Vec<&str> = row.split(',').collect();
+            [cells[1], cells[2], cells[4], cells[5], cells[10]].join(" ")
+        });
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let mut run = "run sweep.yaml --out out".to_owned();
+    for point in ["20pct", "80pct", "140pct"].iter().flat_map(|load| {
+        ["1us", "10us", "100us"].map(|propagation| format!("load-{load}_propagation-{propagation}"))
+    }) {
+        if point != "load-140pct_propagation-10us" {
+            run.push_str(&format!(" --case {point}"));
+        }
+    }
+    sandbox.succeeded(&words(&run));
+    insta::assert_snapshot!(cells(&sandbox), @r"
+    cell first 20 1 0 %
+    cell first 80 1 27.7 %
+    cell first 140 1 58.7 %
+    cell first 20 10 0 %
+    cell first 80 10 27.7 %
+    no_value first 140 10 
+    cell first 20 100 0 %
+    cell first 80 100 27.7 %
+    cell first 140 100 58.7 %
+    ");
+    let page = sandbox.read("out/report.html");
+    contains(&page, "Loss ratio of rest over load and propagation");
+    for end in [".svg", ".pdf", ".pgf", "@85mm.svg", ".txt"] {
+        let file = format!("out/figures/map-loss_ratio-rest{end}");
+        assert!(sandbox.path(&file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_heat_map_leaves_out_points_that_were_added_between_others() {
+    let sandbox = sandbox(&GRID.replace("1 us, 1 ms", "1 us, 10 us, 100 us"));
+    sandbox.succeeded(&words("run sweep.yaml --out out"));
+    let study = sandbox.read("sweep.yaml");
+    sandbox.write("sweep.yaml", study.replace("count: 3", "count: 5"));
+    sandbox.succeeded(&words(
+        "run sweep.yaml --out out --case load-50pct_propagation-1us",
+    ));
+    let csv = sandbox.read("out/figures/map-loss_ratio-rest.csv");
+    assert_eq!(csv.matches("\n0,cell").count(), 9, "{csv}");
+    let caption = sandbox.read("out/figures/map-loss_ratio-rest.txt");
+    contains(&caption, "1 point between others is not drawn.");
+}

@@ -41,6 +41,14 @@ for panel, ax in zip(panels, axes[:, 0]):
         elif kind == "shaded":
             for ends in zip(low, high):
                 ax.axvspan(*ends, color=colour, zorder=0)
+        elif kind in ("cell", "no_value"):
+            fill = {"fc": colour, "lw": 0} if kind == "cell" else {"fc": "none", "ec": "0.6", "lw": 0, "hatch": "////"}
+            for row in group:
+                left, right, bottom, top = (number(row[end]) for end in ("x_low", "x_high", "low", "high"))
+                ax.fill([left, right, right, left], [bottom, bottom, top, top], **fill)
+            ax.set_title(series, fontsize=8, loc="left")
+        elif kind == "mark":
+            ax.plot(x, y, "X" if "broken" in series else "o", c="black", mec="white", ls="", ms=5, label=series)
         elif kind == "margin":
             ax.plot(x, y, "|" if by_row else "_", c=colour, ms=9)
         else:

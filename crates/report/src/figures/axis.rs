@@ -13,6 +13,8 @@ pub(super) struct Axis {
     factor: f64,
     low: f64,
     high: f64,
+    /// Values that have labels instead of round ones, in ascending order.
+    labelled: Vec<f64>,
     pub(super) scale: Scale,
 }
 
@@ -34,6 +36,7 @@ impl Axis {
             factor,
             low: range.0,
             high: range.1,
+            labelled: Vec::new(),
             scale,
         }
     }
@@ -75,6 +78,32 @@ impl Axis {
             (least - room, most + room),
             Scale::Linear,
         )
+    }
+
+    /// An axis of cells at `values`, which ascend, and the edges of the cells: half way between neighbours; logarithmic
+    /// where the values lie far apart.
+    pub(super) fn of_cells(quantity: &str, values: &[f64]) -> (Self, Vec<f64>) {
+        let (first, last) = (values.first().copied(), values.last().copied());
+        let (first, last) = first.zip(last).unwrap_or((0.0, 1.0));
+        let is_logarithmic = first > 0.0 && last / first > 20.0;
+        let to = |value: f64| if is_logarithmic { value.ln() } else { value };
+        let from = |place: f64| if is_logarithmic { place.exp() } else { place };
+        let scale = match is_logarithmic {
+            true => Scale::Logarithmic,
+            false => Scale::Linear,
+        };
+        let places: Vec<f64> = values.iter().map(|value| to(*value)).collect();
+        let between = places.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
+        let between: Vec<f64> = between.collect();
+        // The outer cells reach as far out as in.
+        let beyond = |value: f64, edge: Option<&f64>| 2.0 * to(value) - edge.unwrap_or(&to(value));
+        let low = beyond(first, between.first());
+        let high = beyond(last, between.last());
+        let edges = std::iter::once(low).chain(between).chain([high]);
+        let edges: Vec<f64> = edges.map(from).collect();
+        let axis = Self::new(quantity, ("", 1.0), (from(low), from(high)), scale);
+        let labelled = values.to_vec();
+        (Self { labelled, ..axis }, edges)
     }
 
     /// A logarithmic axis with round ends around all of `values` that are above 0.
@@ -157,6 +186,18 @@ impl Axis {
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let label = |value: f64| (value, self.label(value));
         match &self.scale {
+            _ if !self.labelled.is_empty() => {
+                let mut last = f64::NEG_INFINITY;
+                let apart = 0.5 / super::count(most);
+                let values = self.labelled.iter().copied().filter(|value| {
+                    let is_apart = self.place(*value) >= last + apart;
+                    if is_apart {
+                        last = self.place(*value);
+                    }
+                    is_apart
+                });
+                values.map(label).collect()
+            }
             Scale::Linear => self.linear_ticks(most).into_iter().map(label).collect(),
             Scale::Logarithmic => {
                 let fine = self.powers(&[1.0, 2.0, 5.0]);
@@ -200,7 +241,9 @@ impl Axis {
     /// Values between the labels, by which a logarithmic axis is known.
     pub(super) fn minor_ticks(&self) -> Vec<f64> {
         match self.scale {
-            Scale::Logarithmic => self.powers(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]),
+            Scale::Logarithmic if self.labelled.is_empty() => {
+                self.powers(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+            }
             _ => Vec::new(),
         }
     }
@@ -300,6 +343,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_value_of_cells_lies_between_the_edges_of_its_own(values in proptest::collection::btree_set(1u32.., 2..20)) {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let (axis, edges) = Axis::of_cells("", &values);
+            prop_assert_eq!(edges.len(), values.len() + 1);
+            for (value, ends) in values.iter().zip(edges.windows(2)) {
+                prop_assert!(ends[0] < *value && *value < ends[1], "{} in {:?}", value, edges);
+            }
+            prop_assert_eq!([axis.low, axis.high], [edges[0], edges[values.len()]]);
+            prop_assert!(axis.ticks(3).len() <= 7);
+        }
+
         #[test]
         fn every_value_lies_inside(values in proptest::collection::vec(1u32.., 1..20), most in 1usize..12) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

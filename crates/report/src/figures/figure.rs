@@ -25,6 +25,10 @@ pub(super) struct Panel {
     pub(super) limits: Vec<Level>,
     /// Parts of the x axis that are not measured.
     pub(super) shaded: Vec<(f64, f64)>,
+    /// Written above it; empty for none.
+    pub(super) title: String,
+    /// Scale of the colours of its cells, if it is a heat map.
+    pub(super) colours: Option<Axis>,
 }
 
 impl Panel {
@@ -35,6 +39,8 @@ impl Panel {
             series: Vec::new(),
             limits: Vec::new(),
             shaded: Vec::new(),
+            title: String::new(),
+            colours: None,
         }
     }
 
@@ -68,6 +74,12 @@ pub(super) enum Shape {
     SignedLine,
     /// A short bar at each: the margin at a sign.
     Margin,
+    /// A cell of a heat map, which reaches as far as the intervals of its point; the label is its value.
+    Cell,
+    /// A cell without a value.
+    NoValue,
+    /// A sign in a cell.
+    Mark,
 }
 
 impl Series {
@@ -79,6 +91,9 @@ impl Series {
             Shape::Signs => "signs",
             Shape::SignedLine => "signed_line",
             Shape::Margin => "margin",
+            Shape::Cell => "cell",
+            Shape::NoValue => "no_value",
+            Shape::Mark => "mark",
         }
     }
 }
@@ -151,6 +166,7 @@ impl Figure {
             drawn.flat_map(move |series| {
                 let row = move |point: &Point| {
                     let (along, across) = match panel.is_of_rows() {
+                        _ if panel.colours.is_some() => (None, None),
                         true => (point.interval, None),
                         false => (point.across, point.interval),
                     };

@@ -9,6 +9,7 @@ use super::count;
 use super::figure::{Figure, Level, Panel, Point, Series, Shape};
 use super::font;
 use super::frame::Frame;
+use super::heat_map;
 use super::labels::Labels;
 use crate::signs::Sign;
 
@@ -24,11 +25,15 @@ pub(super) fn lay_out(figure: &Figure, width_mm: f64) -> Canvas {
     let left = left_margin(figure, width);
     let right = width - right_margin(figure, direct.then_some(&names));
     let mut top = 2.0;
+    if let Some(colours) = figure.panels.first().and_then(|of| of.colours.as_ref()) {
+        top = heat_map::draw_scale(&mut canvas, colours, top);
+    }
     if !direct {
         top = draw_legend(&mut canvas, &names, top, width);
     }
     for (index, panel) in figure.panels.iter().enumerate() {
         let mut labels = Labels::new(width);
+        top += draw_title(&mut canvas, &panel.title, (left, top));
         let mut frame = Frame {
             panel,
             left,
@@ -52,11 +57,24 @@ pub(super) fn lay_out(figure: &Figure, width_mm: f64) -> Canvas {
     canvas
 }
 
+/// Writes the title of a panel; returns the height that it takes.
+fn draw_title(canvas: &mut Canvas, title: &str, (left, top): Place) -> f64 {
+    if title.is_empty() {
+        return 0.0;
+    }
+    let title = font::fitted(title, SIZE, canvas.width - left - 2.0);
+    let at = (left, top + LINE);
+    let text = label(title, at, Anchor::Start, SIZE);
+    canvas.items.push(Item::Text(text));
+    LINE
+}
+
 /// Names of all series, each once, in order, and their shapes.
 fn names(figure: &Figure) -> Vec<(String, Sign, Shape)> {
     let mut names: Vec<(String, Sign, Shape)> = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {
-        let is_named = !series.name.is_empty() && series.shape != Shape::Margin;
+        let is_named = !series.name.is_empty()
+            && !matches!(series.shape, Shape::Margin | Shape::Cell | Shape::NoValue);
         if is_named && !names.iter().any(|(name, ..)| *name == series.name) {
             names.push((series.name.clone(), series.sign, series.shape));
         }
@@ -140,14 +158,15 @@ fn height(panel: &Panel, width: f64, panels: usize) -> f64 {
 fn draw_legend(canvas: &mut Canvas, names: &[(String, Sign, Shape)], top: f64, width: f64) -> f64 {
     let (mut x, mut y) = (2.0, top);
     for (name, sign, shape) in names {
-        let key = if *shape == Shape::Signs { 6.0 } else { KEY };
+        let has_line = !matches!(shape, Shape::Signs | Shape::Mark);
+        let key = if has_line { KEY } else { 6.0 };
         let name = font::fitted(name, SIZE, width - key - 8.0);
         let wide = key + 4.0 + font::width(&name, SIZE);
         if x > 2.0 && x + wide > width - 2.0 {
             (x, y) = (2.0, y + LINE + 1.5);
         }
         let middle = y + LINE / 2.0;
-        if *shape != Shape::Signs {
+        if has_line {
             canvas.line(vec![(x, middle), (x + key, middle)], stroke(*sign, THIN));
         }
         if *shape != Shape::Line {
@@ -318,6 +337,17 @@ fn draw_series(canvas: &mut Canvas, frame: &Frame<'_>, limits: &[Level]) {
 fn draw_lines(canvas: &mut Canvas, frame: &Frame<'_>, series: &Series) {
     match series.shape {
         Shape::Signs => {}
+        Shape::Cell | Shape::NoValue => {
+            let fill = (series.shape == Shape::Cell).then_some(series.sign.colour);
+            for point in &series.points {
+                heat_map::draw_cell(canvas, frame, point, fill);
+            }
+        }
+        Shape::Mark => {
+            for at in series.points.iter().filter_map(|point| frame.at(point)) {
+                heat_map::draw_mark(canvas, at, series.sign);
+            }
+        }
         Shape::Margin => {
             for (x, y) in series.points.iter().filter_map(|point| frame.at(point)) {
                 let stroke = Stroke {

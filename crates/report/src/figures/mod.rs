@@ -10,6 +10,7 @@ mod estimates;
 mod figure;
 mod font;
 mod frame;
+mod heat_map;
 mod labels;
 mod layout;
 mod pdf;
@@ -23,12 +24,12 @@ use crate::limits::{self, Limit};
 use crate::signs::{self, Sign};
 use crate::text_table::TextTable;
 use canvas::{INK, Rgb};
-use declared::Declared;
+use declared::{Declared, PointsByName};
 pub(crate) use estimates::APPLICATION_FIGURES;
 use figure::{Figure, Level};
 use layout::lay_out;
 use slicewise_results::{
-    DECLARED_FIGURE, FIGURE_SCRIPT, NARROW, SeriesFolder, make_folder, write_file,
+    DECLARED_FIGURE, FIGURE_SCRIPT, HEAT_MAP, NARROW, SeriesFolder, make_folder, write_file,
 };
 use slicewise_stats::path::path_component;
 use std::collections::BTreeMap;
@@ -130,7 +131,12 @@ pub(crate) fn write_figures(folder: &Path, findings: &Findings) -> Result<Figure
         limits: limits::all(findings),
     };
     let title = &findings.study().title;
-    let declared = write_declared(folder, title, &declared::of_study(findings))?;
+    let declared = write_declared(
+        folder,
+        title,
+        &declared::of_study(findings),
+        &PointsByName::new(),
+    )?;
     let mut by_name = BTreeMap::new();
     let mut write = |name: String, keep: bool, figure: &Figure| {
         let [svg, _] = write_figure(folder, &name, title, figure)?;
@@ -191,18 +197,25 @@ pub(crate) fn write_series_figures(
         "" => &series.name,
         title => title,
     };
-    write_declared(&path, title, &all)
+    let points = cases
+        .iter()
+        .filter_map(|point| Some((point.study().case.as_deref()?, *point)));
+    write_declared(&path, title, &all, &points.collect())
 }
 
 fn write_declared(
     folder: &Path,
     study: &str,
     all: &[Declared<'_>],
+    points: &PointsByName<'_>,
 ) -> Result<Vec<DeclaredFigure>, ReportError> {
     let mut written = Vec::new();
-    for declared in all {
-        let figure = declared.figure();
-        let name = slice_figure(DECLARED_FIGURE, &declared.plot.name);
+    let figures = all.iter().flat_map(|declared| {
+        let map = declared.map(points).map(|map| (HEAT_MAP, map));
+        let figures = std::iter::once((DECLARED_FIGURE, declared.figure())).chain(map);
+        figures.map(|(kind, figure)| (slice_figure(kind, &declared.plot.name), figure))
+    });
+    for (name, figure) in figures {
         let svgs = write_figure(folder, &name, study, &figure)?;
         let bytes = svgs.iter().map(String::len).sum::<usize>();
         written.push(DeclaredFigure {

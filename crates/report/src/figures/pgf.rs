@@ -5,7 +5,6 @@
 use super::canvas::{Anchor, Canvas, Item, Place, Rgb, Stroke, Text, hex, number};
 use super::pdf::unit;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 /// The drawing as a `pgfpicture`, with `title` in a comment.
 pub(super) fn pgf(canvas: &Canvas, title: &str) -> String {

@@ -2,11 +2,13 @@
 
 mod caption;
 mod fits;
+mod map;
 mod panels;
 
 use super::figure::Figure;
 use crate::findings::Findings;
 use crate::signs::{self, Sign};
+pub(super) use map::PointsByName;
 use slicewise_stats::description::{ScenarioDescription, StudyDescription};
 use slicewise_stats::plot::{PlotDescription, PlotValue, PlotX};
 use slicewise_stats::plotted::{PlotCell, SENT};

@@ -269,7 +269,7 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
 }
 
 /// An axis with room for all estimates and for `more`: from zero, or logarithmic where values lie far apart.
-fn suited(quantity: &str, unit: Unit, estimates: &[Estimate], more: &[f64]) -> Axis {
+pub(super) fn suited(quantity: &str, unit: Unit, estimates: &[Estimate], more: &[f64]) -> Axis {
     let means = estimates.iter().map(|estimate| estimate.mean);
     let least = means.clone().fold(f64::INFINITY, f64::min);
     let most = means.clone().fold(0.0, f64::max);
