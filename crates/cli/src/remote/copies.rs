@@ -108,7 +108,8 @@ fn put_report(mut mirror: Mirror) -> Result<(), Failure> {
 struct Writer {
     mirror: Arc<Mutex<Mirror>>,
     end: Sender<()>,
-    thread: JoinHandle<()>,
+    /// Returns why it stopped the runs.
+    thread: JoinHandle<Option<MirrorError>>,
 }
 
 impl Writer {
@@ -125,13 +126,15 @@ impl Writer {
                     Err(error) if error.is_temporary() => {
                         errln!("warning: {error}; it is tried again");
                     }
-                    Err(_) => {
+                    Err(error) => {
                         errln!("changes cannot be put any more: finishing the runs in progress");
-                        return stop_runs();
+                        stop_runs();
+                        return Some(error);
                     }
                 }
                 wait = interval.max(begin.elapsed() * SHARE);
             }
+            None
         });
         Self {
             mirror,
@@ -143,8 +146,9 @@ impl Writer {
     fn finish(self) -> Result<(), Failure> {
         // It has ended where it could not put.
         let _ = self.end.send(());
-        let _ = self.thread.join();
-        put(&self.mirror).map_err(unsent)
+        let stopped_by = self.thread.join().ok().flatten();
+        put(&self.mirror).map_err(unsent)?;
+        stopped_by.map_or(Ok(()), |error| Err(failure(error)))
     }
 }
 
