@@ -55,7 +55,7 @@ fn is_remote(folder: &Path) -> bool {
     folder.to_str().is_some_and(|text| text.contains("://"))
 }
 
-/// What a command does with a results folder.
+/// Use that a command makes of a results folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

@@ -1,4 +1,4 @@
-//! Which files of a results folder are this program's own: by name and place, records also by their beginning. Only these
+//! Files of a results folder that are this program's own: by name and place, records also by their beginning. Only these
 //! are removed.
 
 use crate::atomic::target_name;

@@ -173,7 +173,7 @@ impl Cluster<'_> {
         Ok(pods["items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// What failed, why, and what to do.
+    /// Describes the failure, its reason, and the remedy.
     fn failure(&self, job: &str, reason: &str) -> Failure {
         let pods = self.pods(job).unwrap_or_default();
         let codes = pods.iter().filter_map(|pod| Some((pod, exit_code(pod)?)));

@@ -142,14 +142,14 @@ fn failed(submission: &Submission<'_>) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// Whether the shards are collected, or cannot be as one has failed; of what was ended there is no file to look for.
+/// Returns true if the shards are collected, or cannot be as one has failed; of what was ended there is no file to look for.
 fn has_result(submission: &Submission<'_>) -> bool {
     let failed = failed(submission);
     let is_known = !failed.is_empty() && failed.iter().all(|(_, code)| code.is_some());
     is_known || code(submission, "collect").is_some()
 }
 
-/// What failed, why, and what to do.
+/// Describes the failure, its reason, and the remedy.
 fn failure(submission: &Submission<'_>) -> Failure {
     let mut failed = failed(submission);
     let what = format!(

@@ -1,4 +1,4 @@
-//! What several cases, or the points of a sweep, came to: verdicts, or where nothing was judged the measured figures.
+//! Results of several cases, or of the points of a sweep: verdicts, or the measured figures where nothing was judged.
 
 use super::verdict_matrix::cell_text;
 use super::{
