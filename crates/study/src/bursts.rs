@@ -24,10 +24,11 @@ pub(crate) fn notes(study: &Study, policy: usize) -> Vec<String> {
             let Some(class) = class.filter(|it| has_own_queue(it)) else {
                 continue;
             };
-            let (room, burst) = (
-                class.queue.limit.packets,
-                source.transport.unpaced_burst_frames(),
-            );
+            let limit = class.queue.limit;
+            let frame =
+                u64::from(source.transport.mtu_bytes) + u64::from(source.headers.l3_offset());
+            let room = u64::from(limit.packets).min(limit.bytes.bytes() / frame.max(1));
+            let burst = source.transport.unpaced_burst_frames().into();
             if room >= burst || noted.contains(&class.name.as_str()) {
                 continue;
             }

@@ -520,6 +520,11 @@ fn resolution(
             None => {
                 problem!(problems, at => "`{text}` is no number, and `refine` looks for values between numbers");
             }
+            Some((_, other)) if other != unit && is_relative => {
+                problem!(problems, at => "values of `{axis}` are in `{unit}` and in `{other}`, and `refine` needs one unit";
+                    "write all of them in `{unit}`");
+                return None;
+            }
             Some((_, other)) if other != unit => {
                 problem!(problems, *span => "`{value}` is not in `{other}`, as `{text}` of `{axis}` is";
                     "write the distance in `{other}`, or in percent of the smaller value");

@@ -166,8 +166,11 @@ impl Checker<'_> {
         let capacity = dut.capacity().rate;
         let mut sum: u128 = 0;
         let mut slices = Vec::new();
+        // Capacity is reallocated where a slice gets more than its share.
+        let is_promise = |slice: &SliceSpec| slice.guaranteed || slice.objective.is_some();
+        let needs_share = spec.slices.iter().any(|(_, it)| is_promise(&it.value));
         for (name, slice) in spec.slices.iter() {
-            let params = self.slice(name, slice, capacity);
+            let params = self.slice(name, slice, capacity, needs_share);
             if let Some(at) = slice.place("share") {
                 let before = sum;
                 sum += u128::from(params.share.bits_per_second());
@@ -188,13 +191,14 @@ impl Checker<'_> {
         name: &At<String>,
         slice: &Placed<SliceSpec>,
         capacity: BitRate,
+        needs_share: bool,
     ) -> StudySlice {
         let spec = &slice.value;
         let share = spec.share.map(|share| rate_of(share, capacity));
         match (slice.place("share"), share) {
-            (None, _) if spec.guaranteed || spec.objective.is_some() => {
-                self.problems
-                    .add(name.span, "`share` is missing: what was it promised?");
+            (None, _) if needs_share => {
+                problem!(self.problems, name.span => "`share` is missing: where a slice is guaranteed, or has an objective, \
+                    every slice has a share");
             }
             (Some(at), Some(share)) if share > capacity => {
                 problem!(self.problems, at => "a share of {share} is above the {capacity} the device forwards");

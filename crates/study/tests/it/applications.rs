@@ -272,6 +272,10 @@ fn a_queue_shorter_than_a_burst_of_unpaced_tcp_is_noted() {
     let rfc = ", transport: {profile: rfc}";
     let paced = ", transport: {pacing: true}";
     for (limit, source, is_noted) in [
+        // 45 and 44 frames of 1518 B.
+        ("68310 B", "", false),
+        ("68309 B", "", true),
+        ("2 ms", rfc, true),
         ("44 packets", "", true),
         ("45 packets", "", false),
         ("9 packets", rfc, true),

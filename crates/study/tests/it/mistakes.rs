@@ -40,6 +40,8 @@ fn mistakes_in_values_slices_and_scenarios_are_told() {
     assert_snapshot!(mistakes("slice: rest, pattern", "slice: rset, pattern"), @"study.yaml:21:30 `rset`: there is no slice `rset`; help: did you mean `rest`?");
     // Shares fit in what the device forwards.
     assert_snapshot!(mistakes("share: 4 Mbit/s", "share: 5 Mbit/s"), @"study.yaml:14:12 `5 Mbit/s`: with 5 Mbit/s for this slice the shares add up to 11 Mbit/s, more than the 10 Mbit/s the device forwards");
+    // Beside a guaranteed slice, the others have one, too.
+    assert_snapshot!(mistakes("share: 4 Mbit/s", ""), @"study.yaml:12:3 `rest`: `share` is missing: where a slice is guaranteed, or has an objective, every slice has a share");
     // One share alone fits too.
     assert_snapshot!(mistakes("share: 60 %", "share: 160 %"), @"study.yaml:9:12 `160 %`: a share of 16 Mbit/s is above the 10 Mbit/s the device forwards");
     // Patterns are known ones.
