@@ -52,7 +52,8 @@ fn refuse_local(options: &RunOptions) -> Result<(), Failure> {
 }
 
 fn is_remote(folder: &Path) -> bool {
-    folder.to_str().is_some_and(|text| text.contains("://"))
+    let text = folder.to_str();
+    text.is_some_and(|text| text.contains("://") || text.starts_with("s3:"))
 }
 
 /// Use that a command makes of a results folder.

@@ -21,6 +21,11 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// The state of a file when it had so many bytes.
+    pub(crate) fn with_bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+
     fn of(found: &Metadata) -> Self {
         Self {
             inode: found.ino(),
@@ -134,13 +139,7 @@ impl Copy {
         }
         // If it grew meanwhile, or is longer, it differs from this state, and is put again.
         let bytes_read = bytes.len() as u64;
-        Ok((
-            bytes,
-            Stamp {
-                bytes: bytes_read,
-                ..stamp
-            },
-        ))
+        Ok((bytes, stamp.with_bytes(bytes_read)))
     }
 
     /// Writes a file, whole or not at all, and returns its state.

@@ -99,6 +99,10 @@ impl Mirror {
     ) -> Result<(), MirrorError> {
         let mut stamps = self.copy.stamps()?;
         stamps.retain(|file, _| access.includes(file));
+        // What somebody has cleaned out of the copy is fetched again: its object is no file that this program removed.
+        self.known
+            .retain(|file, _| !access.includes(file) || stamps.contains_key(file));
+        self.recognise(objects, &stamps)?;
         let is_there = |(file, known): (&String, &Known)| objects.get(file) == Some(&known.tag);
         let mut known = (self.known.iter()).filter(|(file, _)| access.includes(file));
         let is_new = |file: &String| !self.known.contains_key(file) && stamps.contains_key(file);
@@ -112,8 +116,6 @@ impl Mirror {
                     self.known.remove(file);
                 }
             }
-            self.known
-                .retain(|file, _| !access.includes(file) || stamps.contains_key(file));
         }
         let missing: Vec<&String> = (objects.keys())
             .filter(|file| !self.known.contains_key(*file))
@@ -133,12 +135,37 @@ impl Mirror {
         Ok(())
     }
 
+    /// Learns the tags of objects that a killed process put, or fetched, and did not remember: such an object holds what the file in
+    /// the copy holds, or the lines that were there.
+    fn recognise(
+        &mut self,
+        objects: &BTreeMap<String, String>,
+        stamps: &BTreeMap<String, Stamp>,
+    ) -> Result<(), MirrorError> {
+        for (file, stamp) in stamps {
+            let known = self.known.get(file).map(|known| &known.tag);
+            if !objects.contains_key(file) || objects.get(file) == known {
+                continue;
+            }
+            let (object, tag) = self.runtime.block_on(self.objects.get(file))?;
+            let read = self.copy.read(file);
+            let (bytes, _) = read
+                .map_err(|error| MirrorError::copy("read", &self.copy.files.join(file), error))?;
+            let is_part = bytes.starts_with(&object) && file.ends_with(".jsonl");
+            if is_part || bytes == object {
+                let stamp = stamp.with_bytes(object.len() as u64);
+                self.known.insert(file.clone(), Known { tag, stamp });
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the files that have changed since they were fetched or put, and removes objects whose files are gone. Returns
     /// how many. Whole lines of a file that grows meanwhile are put, the rest with the next call.
     ///
     /// # Errors
     /// [`MirrorError::Changed`] where an object is not the one that was read; where it cannot be written, or a file cannot
-    /// be read. Other files are put all the same.
+    /// be read. Other files of its kind are put all the same.
     pub fn put(&mut self) -> Result<usize, MirrorError> {
         let stamps = self.copy.stamps()?;
         // First the files without which the others mean nothing, but what is gone before these.

@@ -5,7 +5,9 @@ mod storage;
 use crate::shards::{assert_same, records_in, run_whole};
 use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, contains, text, words};
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -52,6 +54,29 @@ impl World {
 
     fn records(&self, prefix: &str) -> usize {
         records_in(&self.storage.path(prefix))
+    }
+
+    /// The objects below a prefix.
+    fn objects(&self, prefix: &str) -> BTreeSet<PathBuf> {
+        let mut folders = vec![self.storage.path(prefix)];
+        let mut found = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => drop(found.insert(path)),
+                }
+            }
+        }
+        found
+    }
+
+    /// The only copy of a machine.
+    fn copy_of(&self, machine: &str) -> PathBuf {
+        let copies = self.sandbox.path(machine).join("slicewise/s3");
+        let of_address = fs::read_dir(copies).unwrap().next().unwrap().unwrap();
+        of_address.path().join("0")
     }
 
     /// Copies the objects below a prefix into a folder of the sandbox.
@@ -188,6 +213,26 @@ fn a_stopped_run_puts_what_it_has_finished() {
     let done = error.matches(": done in ").count();
     contains(&error, &format!("stopped: {done} of 12 runs are on disk"));
     assert_eq!(world.records("study"), done);
+}
+
+#[test]
+fn a_copy_that_was_cleaned_or_lost_its_state_is_fetched_and_removes_no_object() {
+    let world = World::new();
+    let run = "run small.yaml --out s3://results/study";
+    world.succeeded("one", run);
+    let objects = world.objects("study");
+    let copy = world.copy_of("one");
+    for folder in ["files/runs", "files/data", "files"] {
+        fs::remove_dir_all(copy.join(folder)).unwrap();
+        let (_, noted) = world.succeeded("one", "report s3://results/study");
+        assert!(!noted.contains("dropped"), "{noted}");
+        assert_eq!(world.objects("study"), objects, "{folder}");
+    }
+    fs::write(copy.join("state.json"), "{}").unwrap();
+    let (_, noted) = world.succeeded("one", run);
+    contains(&noted, "12 of 12 runs were finished before");
+    assert!(!noted.contains("dropped"), "{noted}");
+    assert_eq!(world.objects("study"), objects);
 }
 
 #[test]
