@@ -34,7 +34,9 @@ pub(super) enum Order {
     Send { wait_ns: u64 },
     /// Stop sending.
     StopSending,
-    /// Count the datagrams that have arrived; also a sign of life.
+    /// The connection is alive; there is no answer.
+    Live,
+    /// Count the datagrams that have arrived.
     CountArrived,
     /// Report how busy the processors were since the last such order.
     ReadProcessors,

@@ -10,19 +10,25 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest wait for an answer: a host may have to wait until its last run has noticed that its connection ended.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// Interval between signs of life: hosts end after half a minute of silence.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Answers that may wait.
 const MAX_WAITING: usize = 4;
+
+type Input = BufWriter<ChildStdin>;
 
 /// A connection to this program on a host, which ends with the connection.
 pub(super) struct Remote {
     process: Process,
-    input: BufWriter<ChildStdin>,
+    /// Signs of life are written, too, until it is dropped.
+    input: Arc<Mutex<Input>>,
     answers: Receiver<(Answer, Vec<u8>)>,
     /// Role and destination, for messages.
     name: String,
@@ -39,9 +45,11 @@ impl Remote {
         let line = format!("{} lab-host", host.program);
         let command = ssh::command(lab, &host.ssh, &line);
         let (process, input, output) = Process::start_dialogue(name.as_str(), command)?;
+        let input = Arc::new(Mutex::new(BufWriter::new(input)));
+        keep_alive(&input);
         let mut remote = Self {
             process,
-            input: BufWriter::new(input),
+            input,
             answers: read_answers(output),
             name,
         };
@@ -150,7 +158,11 @@ impl Remote {
         data: &[u8],
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(Answer, Vec<u8>), AttemptError> {
-        if let Err(error) = protocol::write(&mut self.input, order, data) {
+        let written = {
+            let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+            protocol::write(&mut *input, order, data)
+        };
+        if let Err(error) = written {
             // Usually because it has ended.
             self.process.check_soon()?;
             return Err(AttemptError::Retryable(format!("{}: {error}", self.name)));
@@ -194,6 +206,23 @@ impl Remote {
             }
         }
     }
+}
+
+/// Sends signs of life until the connection ends.
+fn keep_alive(input: &Arc<Mutex<Input>>) {
+    let input = Arc::downgrade(input);
+    thread::spawn(move || {
+        loop {
+            thread::sleep(SIGN_OF_LIFE);
+            let Some(input) = input.upgrade() else {
+                return;
+            };
+            let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
+            if protocol::write(&mut *input, &Order::Live, &[]).is_err() {
+                return;
+            }
+        }
+    });
 }
 
 /// Advice to copy this program to a host.

@@ -24,8 +24,6 @@ use std::time::Duration;
 const WAIT: Span = Span::from_millis(300);
 /// Interval between checks.
 const WATCH: Duration = Duration::from_millis(50);
-/// Interval between signs of life to hosts that have nothing else to do: shorter than their patience.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Most packets of a run.
 const MAX_PACKETS: usize = 50_000_000;
 /// Most addresses in the filter of a capture.
@@ -180,19 +178,12 @@ impl Hosts<'_> {
         };
         // The answer came after the host had begun to wait.
         let end = time::now().saturating_add(WAIT).saturating_add(lasts);
-        let mut said = std::time::Instant::now();
         while time::now() < end {
             if (self.is_interrupted)() {
                 return Err(AttemptError::Interrupted);
             }
             self.sender.check()?;
             self.receiver.check()?;
-            if said.elapsed() > SIGN_OF_LIFE {
-                said = std::time::Instant::now();
-                for host in [&mut self.sender, &mut self.receiver] {
-                    arrived(host, self.is_interrupted)?;
-                }
-            }
             let left = end.saturating_since(time::now());
             thread::sleep(Duration::from_nanos(left.nanos()).min(WATCH));
         }
@@ -218,7 +209,11 @@ impl Hosts<'_> {
     }
 
     fn arrived(&mut self) -> Result<u64, AttemptError> {
-        arrived(&mut self.receiver, self.is_interrupted)
+        let asked = self.receiver.ask(&Order::CountArrived, self.is_interrupted);
+        match asked? {
+            Answer::Arrived { datagrams } => Ok(datagrams),
+            other => Err(self.receiver.unexpected(&other)),
+        }
     }
 
     fn fetch_captures(&mut self, workspace: &Workspace) -> Result<[Captured; 2], AttemptError> {
@@ -247,14 +242,6 @@ impl Hosts<'_> {
         let [_, received] = captures;
         offsets.correct(&received.file)?;
         Ok(offsets.record())
-    }
-}
-
-/// Datagrams that have arrived at a host.
-fn arrived(host: &mut Remote, is_interrupted: &dyn Fn() -> bool) -> Result<u64, AttemptError> {
-    match host.ask(&Order::CountArrived, is_interrupted)? {
-        Answer::Arrived { datagrams } => Ok(datagrams),
-        other => Err(host.unexpected(&other)),
     }
 }
 
