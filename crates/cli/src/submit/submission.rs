@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at a queue: as often as a person at it.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// A scheduler that gives no answer for so long is told of.
+const AWAY: Duration = Duration::from_secs(600);
 /// Lines of a log that are printed.
 const TAIL_LINES: usize = 10;
 
@@ -123,6 +125,14 @@ impl<'a> Submission<'a> {
                 }
             }
         }
+        let is_ours = missing.len() < files.len();
+        let is_empty = fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_none());
+        if self.folder.exists() && !is_ours && !is_empty {
+            return Err(Failure::mistake(format!(
+                "`{}` holds files of others: remove it, or choose another folder (`--out DIR`)",
+                self.folder.display()
+            )));
+        }
         let around = self.folder.parent().unwrap_or(Path::new(""));
         fs::create_dir_all(around).map_err(|error| {
             Failure::system(format!("cannot create `{}`: {error}", around.display()))
@@ -144,6 +154,7 @@ impl<'a> Submission<'a> {
         let interrupt = on_interrupt("leaving; the jobs go on")?;
         let mut progress = Progress::new(self.runs);
         let mut done = 0;
+        let mut seen = Instant::now();
         while !interrupt.load(Ordering::Relaxed) {
             let begin = Instant::now();
             let state = match look() {
@@ -152,8 +163,15 @@ impl<'a> Submission<'a> {
                     return Ok(true);
                 }
                 Ok(Some((runs, state))) => {
+                    seen = Instant::now();
                     done = runs.min(self.runs);
                     state
+                }
+                Err(failure) if seen.elapsed() > AWAY => {
+                    progress.finish();
+                    return Err(
+                        failure.with_advice("(the jobs go on; the same command looks again)")
+                    );
                 }
                 Err(failure) => failure.to_string(),
             };

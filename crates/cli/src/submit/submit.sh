@@ -2,7 +2,7 @@
 # Submits the shards, and the job that collects them once all have succeeded; prints the numbers of both jobs. Written by
 # `slicewise submit`.
 cd -- "$(dirname -- "$0")" || exit 1
-rm -f -- *.code
+rm -f -- collect.code shard-*.code
 job=$(sbatch --parsable @OPTIONS@ shards.sh) || exit
 job=${job%%;*}
 collect=$(sbatch --parsable --dependency="afterok:$job" --kill-on-invalid-dep=yes @OPTIONS@ collect.sh) || {

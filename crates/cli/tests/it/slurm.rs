@@ -164,7 +164,10 @@ impl<'a> Slurm<'a> {
                 process.wait().unwrap();
             }
         }
-        self.kill_where(&format!("SLURMD_NODENAME={node}\0"), |_| true);
+        // At once, as far as can be: a script that outlives its shard would put it back, too.
+        let of_node = format!("SLURMD_NODENAME={node}\0");
+        self.kill_where(&of_node, |program| program != "slicewise");
+        self.kill_where(&of_node, |_| true);
     }
 
     /// Kills processes of this cluster's jobs in whose environment `variable` is, where `is_killed` says so of their program.
