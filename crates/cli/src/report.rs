@@ -89,6 +89,11 @@ fn print_tables(folder: &ResultsFolder, findings: &Findings, explain: bool) {
         if let Some(note) = terminal::quick_note(folder.study(), &findings.main().verdicts) {
             outln!("{note}");
         }
+    } else if findings.captured.run_count == 0
+        && findings.populations.is_empty()
+        && let Some(table) = terminal::measured_table_text(&[findings], columns(), colours())
+    {
+        output::coloured_line(&table);
     }
     if let Some(table) = terminal::beside_table_text(&findings.sides, columns(), colours()) {
         output::coloured_line(&table);

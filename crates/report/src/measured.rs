@@ -44,15 +44,15 @@ const OF_APPLICATIONS: [Quantity; 4] = [
     Quantity::QualityMean,
 ];
 
-/// Estimates that the figures of the study draw; of a study without figures the main ones of each slice.
+/// Estimates that the figures of the study draw; where they draw none, the main ones of each slice.
 #[must_use]
 pub fn measured(findings: &Findings) -> Vec<MeasuredFigure<'_>> {
-    match findings.study().plots.is_empty() {
-        true => (findings.main().summary.cells.iter())
-            .flat_map(main_figures)
-            .collect(),
-        false => drawn(findings),
+    let drawn = drawn(findings);
+    if !drawn.is_empty() {
+        return drawn;
     }
+    let cells = findings.main().summary.cells.iter();
+    cells.flat_map(main_figures).collect()
 }
 
 fn drawn(findings: &Findings) -> Vec<MeasuredFigure<'_>> {
