@@ -52,7 +52,7 @@ impl Progress {
         }
     }
 
-    /// So many runs are done, and this is the state of the others; outside a terminal, each state is a line.
+    /// Shows how many runs are done, and the state of the others; outside a terminal, each state is a line.
     pub fn show(&mut self, done: u64, state: &str) {
         self.bar.set_message(escaped(state).into_owned());
         self.bar.set_position(done);

@@ -97,7 +97,7 @@ pub enum MirrorError {
     Changed {
         /// The address of the folder.
         location: String,
-        /// That of the object.
+        /// Address of the object.
         address: String,
     },
     /// The storage cannot be reached, or fails.

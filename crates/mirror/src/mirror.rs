@@ -143,8 +143,11 @@ impl Mirror {
         stamps: &BTreeMap<String, Stamp>,
     ) -> Result<(), MirrorError> {
         for (file, stamp) in stamps {
-            let known = self.known.get(file).map(|known| &known.tag);
-            if !objects.contains_key(file) || objects.get(file) == known {
+            let known = self.known.get(file);
+            let is_remembered = known.is_some_and(|known| {
+                known.stamp == *stamp || objects.get(file) == Some(&known.tag)
+            });
+            if is_remembered || !objects.contains_key(file) {
                 continue;
             }
             let (object, tag) = self.runtime.block_on(self.objects.get(file))?;

@@ -46,6 +46,7 @@ pub mod quantity;
 pub mod queues;
 pub mod record;
 pub mod seeds;
+pub mod shell;
 pub mod summary;
 pub mod sweep;
 pub mod tail;

@@ -149,7 +149,7 @@ impl Hosts {
 }
 
 /// Frames that an interface in the network namespace of this thread has received.
-pub(crate) fn frames_received(interface: &str) -> Result<u64, AttemptError> {
+fn frames_received(interface: &str) -> Result<u64, AttemptError> {
     let path = "/proc/thread-self/net/dev";
     let text = fs::read_to_string(path).map_err(AttemptError::failed(path))?;
     let line = text.lines().find_map(|line| {

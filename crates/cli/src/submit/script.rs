@@ -10,11 +10,6 @@ pub fn fill(template: &str, values: &[(&str, String)]) -> String {
     parts.collect()
 }
 
-/// Returns `text` as one word for `sh`, whatever is in it.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
 /// Returns `text` as a string of YAML, of which JSON is a part.
 pub fn yaml(text: &str) -> String {
     // YAML takes these for ends of lines, JSON does not.
@@ -33,13 +28,6 @@ pub fn yaml(text: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::process::Command;
-
-    fn printed_by_shell(script: &str) -> String {
-        let output = Command::new("sh").args(["-c", script]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
 
     #[test]
     fn names_of_a_template_are_filled_once_whatever_the_values_contain() {
@@ -52,12 +40,6 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn a_quoted_word_is_the_same_text_for_a_shell(text in "[^\0]{0,20}", nasty in "[-'\"\\\\ $`@%\n*;]{0,8}") {
-            let text = format!("{nasty}{text}");
-            prop_assert_eq!(printed_by_shell(&format!("printf %s {}", quoted(&text))), text);
-        }
 
         #[test]
         fn a_string_of_yaml_is_the_same_text(text in "\\PC{0,20}", nasty in "[-'\"\\\\ :#{}\n\t\u{85}\u{2028}]{0,8}") {

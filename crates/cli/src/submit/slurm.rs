@@ -1,12 +1,13 @@
 //! Shards as an array of jobs of Slurm.
 
-use super::script::{fill, quoted};
+use super::script::fill;
 use super::submission::{Submission, call, tail, text_of};
 use crate::arguments::ReportOptions;
 use crate::exit::Exit;
 use crate::series;
 use crate::{Failure, errln, noteln, outln};
 use slicewise_results::{ResultsFolder, SeriesFolder};
+use slicewise_stats::shell;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,11 +23,15 @@ pub fn files(submission: &Submission<'_>) -> Result<Vec<(&'static str, String)>,
     let work = std::env::current_dir().map_err(|error| {
         Failure::system(format!("cannot determine the current folder: {error}"))
     })?;
-    let sbatch: Vec<String> = options.sbatch.iter().map(|option| quoted(option)).collect();
+    let sbatch: Vec<String> = options
+        .sbatch
+        .iter()
+        .map(|option| shell::word(option))
+        .collect();
     let values = [
         ("SHARDS", options.shards.to_string()),
         ("CPUS", options.cpus.to_string()),
-        ("WORK", quoted(text_of(&work)?)),
+        ("WORK", shell::word(text_of(&work)?)),
         ("RUN", submission.run_command()?),
         ("COLLECT", submission.collect_command()?),
         ("OPTIONS", sbatch.join(" ")),

@@ -1,6 +1,5 @@
 //! A study with what its jobs need, whatever the scheduler.
 
-use super::script::quoted;
 use crate::arguments::SubmitOptions;
 use crate::execution::{on_interrupt, wanted_runs};
 use crate::progress::Progress;
@@ -9,6 +8,7 @@ use crate::series::load_wanted;
 use crate::shard::Shard;
 use crate::{Failure, noteln};
 use slicewise_results::{make_folder, write_file};
+use slicewise_stats::shell;
 use slicewise_stats::words::count;
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at a queue: as often as a person at it.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// A scheduler that gives no answer for so long is told of.
+/// Longest wait for a scheduler that gives no answer.
 const AWAY: Duration = Duration::from_secs(600);
 /// Lines of a log that are printed.
 const TAIL_LINES: usize = 10;
@@ -71,7 +71,7 @@ impl<'a> Submission<'a> {
     /// Returns the command of a shard, whose number is in the variable `shard`.
     pub fn run_command(&self) -> Result<String, Failure> {
         let (options, selection) = (self.options, &self.options.selection);
-        let (results, of) = (quoted(text_of(&self.results)?), options.shards);
+        let (results, of) = (shell::word(text_of(&self.results)?), options.shards);
         let mut words = vec![format!(
             "slicewise run --shard=\"$shard/{of}\" --out={results}\"-shard-$shard-of-{of}\" --jobs={}",
             options.cpus
@@ -81,18 +81,18 @@ impl<'a> Submission<'a> {
             ("policy", &selection.policies),
             ("scenario", &selection.scenarios),
         ] {
-            words.extend((names.iter()).map(|name| format!("--{option}={}", quoted(name))));
+            words.extend((names.iter()).map(|name| format!("--{option}={}", shell::word(name))));
         }
         words.extend((selection.repetitions).map(|number| format!("--repetitions={number}")));
         words.extend(selection.seed.map(|seed| format!("--seed={seed}")));
         words.extend(selection.quick.then(|| "--quick".to_owned()));
-        words.push(format!("-- {}", quoted(text_of(&selection.study)?)));
+        words.push(format!("-- {}", shell::word(text_of(&selection.study)?)));
         Ok(words.join(" "))
     }
 
     /// Returns the command that collects all shards.
     pub fn collect_command(&self) -> Result<String, Failure> {
-        let (results, of) = (quoted(text_of(&self.results)?), self.options.shards);
+        let (results, of) = (shell::word(text_of(&self.results)?), self.options.shards);
         let selection = &self.options.selection;
         let is_whole = selection.policies.is_empty() && selection.scenarios.is_empty();
         let partial = if is_whole { "" } else { "--partial " };

@@ -6,6 +6,7 @@ use crate::published::headline;
 use slicewise_results::host::HostFacts;
 use slicewise_stats::description::{ComparedDelay, Margins, SliceDescription, StudyDescription};
 use slicewise_stats::published::PublishedComparison;
+use slicewise_stats::shell;
 use slicewise_stats::summary::Summary;
 use slicewise_stats::verdict::{PolicyVerdict, VerdictTable};
 use slicewise_stats::words::{count, percent, time};
@@ -181,7 +182,7 @@ fn quoted(name: &str) -> String {
     if !name.is_empty() && name.chars().all(plain) {
         name.to_owned()
     } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
+        shell::word(name)
     }
 }
 

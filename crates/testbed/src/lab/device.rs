@@ -5,6 +5,7 @@ use crate::error::AttemptError;
 use crate::process::Process;
 use crate::suitability::UnsupportedSetting;
 use slicewise_live::sys::terminal;
+use slicewise_stats::shell;
 use slicewise_study::{ConfiguredBy, Lab, Study, StudyPolicy};
 use std::fs::{self, File};
 use std::io;
@@ -103,11 +104,11 @@ pub(super) fn put_in_force(
 
 /// A command line with its placeholders filled in.
 fn filled(line: &str, policy: &str, file: &Path) -> String {
-    let file = ssh::quoted(&file.display().to_string());
+    let file = shell::word(&file.display().to_string());
     // One after the other, a policy's name could have the other placeholder in it.
     let parts = line.split("{policy}");
     let parts: Vec<String> = parts.map(|part| part.replace("{file}", &file)).collect();
-    parts.join(&ssh::quoted(policy))
+    parts.join(&shell::word(policy))
 }
 
 fn wait_for_enter(is_interrupted: &dyn Fn() -> bool) -> Result<(), AttemptError> {

@@ -53,9 +53,6 @@ pub fn serve(
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
         };
-        if matches!(order, Order::Live) {
-            continue;
-        }
         let (answer, data) = host.carry_out(order, &data).unwrap_or_else(|error| {
             let refused = Answer::Refused {
                 why: error.to_string(),
@@ -141,7 +138,6 @@ impl Host {
             },
             Order::ReadProcessors => self.read_processors(),
             Order::StopCapture => self.stop_capture()?,
-            Order::Live => Answer::Done,
             Order::ReadCapture => return Ok((Answer::Piece, self.read_capture()?)),
         };
         Ok((answer, Vec::new()))

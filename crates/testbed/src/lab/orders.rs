@@ -1,6 +1,6 @@
 //! Orders that come over a connection, and when it counts as ended.
 
-use super::protocol::{self, Line, Order};
+use super::protocol::{self, Line, Order, SILENCE};
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A connection over which nothing came for so long has ended, though nobody said so.
-const SILENCE: Duration = Duration::from_secs(30);
 /// Interval between looks at the time.
 const WATCH: Duration = Duration::from_millis(500);
 
@@ -55,10 +53,12 @@ impl Orders {
         });
         let (sender, lines) = sync_channel(1);
         thread::spawn(move || {
-            let is_last = |line: &io::Result<Line<Order>>| !matches!(line, Ok(Line::Message(..)));
             loop {
                 let line = protocol::read(&mut input);
-                let is_last = is_last(&line);
+                if matches!(&line, Ok(Line::Other(text)) if text.is_empty()) {
+                    continue;
+                }
+                let is_last = !matches!(line, Ok(Line::Message(..)));
                 if sender.send(line).is_err() || is_last {
                     return;
                 }
@@ -111,8 +111,18 @@ mod tests {
         let orders = Orders::with_patience(input, 3 * pause);
         let first = orders.next().unwrap();
         assert!(matches!(first, Line::Message(Order::StopSending, _)));
-        let open = writer.join().unwrap();
+        let mut open = writer.join().unwrap();
+        // Signs of life are no orders, and put off the end.
+        let writer = thread::spawn(move || {
+            for _ in 0..5 {
+                protocol::write_sign_of_life(&mut open).unwrap();
+                thread::sleep(pause);
+            }
+            open
+        });
+        let begin = Instant::now();
         assert!(matches!(orders.next().unwrap(), Line::End));
-        drop(open);
+        assert!(begin.elapsed() > 5 * pause);
+        drop(writer.join().unwrap());
     }
 }

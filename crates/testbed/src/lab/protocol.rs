@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use slicewise_stats::testbed::SenderRecord;
 use std::io::{self, BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// Longest line, bytes.
 const MAX_LINE: u64 = 64 << 20;
@@ -34,8 +35,6 @@ pub(super) enum Order {
     Send { wait_ns: u64 },
     /// Stop sending.
     StopSending,
-    /// The connection is alive; there is no answer.
-    Live,
     /// Count the datagrams that have arrived.
     CountArrived,
     /// Report how busy the processors were since the last such order.
@@ -90,6 +89,15 @@ pub(super) struct FlowPlan {
     pub(super) header_bytes: u32,
     pub(super) payload_bytes: u32,
     pub(super) packets: u64,
+}
+
+/// Over an open connection something comes at least this often; after longer silence it has ended, though nobody said so.
+pub(super) const SILENCE: Duration = Duration::from_secs(30);
+
+/// Writes a sign of life: an empty line, which is no message.
+pub(super) fn write_sign_of_life(output: &mut impl Write) -> io::Result<()> {
+    output.write_all(b"\n")?;
+    output.flush()
 }
 
 /// Writes a message.

@@ -1,6 +1,6 @@
 //! A host of a lab, as the machine sees it that carries out the study.
 
-use super::protocol::{self, Answer, Line, Order};
+use super::protocol::{self, Answer, Line, Order, SILENCE};
 use super::ssh;
 use crate::error::AttemptError;
 use crate::process::Process;
@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 /// Longest wait for an answer: a host may have to wait until its last run has noticed that its connection ended.
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-/// Interval between signs of life: hosts end after half a minute of silence.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Answers that may wait.
 const MAX_WAITING: usize = 4;
 
@@ -213,12 +211,12 @@ fn keep_alive(input: &Arc<Mutex<Input>>) {
     let input = Arc::downgrade(input);
     thread::spawn(move || {
         loop {
-            thread::sleep(SIGN_OF_LIFE);
+            thread::sleep(SILENCE / 6);
             let Some(input) = input.upgrade() else {
                 return;
             };
             let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-            if protocol::write(&mut *input, &Order::Live, &[]).is_err() {
+            if protocol::write_sign_of_life(&mut *input).is_err() {
                 return;
             }
         }

@@ -26,25 +26,3 @@ pub(super) fn command(lab: &Lab, destination: &str, line: &str) -> Command {
     command.args(["--", destination, line]);
     command
 }
-
-/// `text` as one word of a POSIX shell.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        #[test]
-        fn a_shell_reads_any_text_as_one_word(text in "[ -~]{0,20}") {
-            let line = format!("printf %s {}", quoted(&text));
-            let output = Command::new("sh").args(["-c", &line]).output().unwrap();
-            prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
-        }
-    }
-}

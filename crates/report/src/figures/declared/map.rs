@@ -78,6 +78,13 @@ impl<'a> Declared<'a> {
             1 => how.push("1 point between others is not drawn.".to_owned()),
             more => how.push(format!("{more} points between others are not drawn.")),
         }
+        let panels = grid.panels(&entries, &places, points);
+        let mut series = panels.iter().flat_map(|panel| &panel.series);
+        if series.any(|series| series.shape == Shape::Mark) {
+            how.push(
+                "A cross: performance isolation is broken; a dot: it is undecided.".to_owned(),
+            );
+        }
         how.extend(self.left_out(&entries));
         let title = self.title();
         let over = [first, second].map(|of| title.strip_suffix(&format!(" over {}", of.axis)));
@@ -85,7 +92,7 @@ impl<'a> Declared<'a> {
         Some(Figure {
             subject: format!("{subject} over {} and {}", first.axis, second.axis),
             how: how.join(" "),
-            panels: grid.panels(&entries, &places, points),
+            panels,
         })
     }
 }
