@@ -182,6 +182,9 @@ fn fetch(port: u16) -> io::Result<String> {
         }
         stream.set_read_timeout(Some(left))?;
         let read = stream.read(&mut piece)?;
+        if read == 0 && answer.is_empty() {
+            return Err(io::Error::other("it hung up without an answer"));
+        }
         if read == 0 {
             return String::from_utf8(answer)
                 .map_err(|_| io::Error::other("the answer is not UTF-8 text"));
@@ -216,6 +219,21 @@ mod tests {
         insta::assert_snapshot!(refused, @"no gateway answers on 127.0.0.1:PORT: the answer is longer than 4 MiB");
         // What was read, and what the system held of it.
         assert!(endless.join().unwrap() < 32 << 20);
+    }
+
+    #[test]
+    fn who_hangs_up_without_an_answer_is_no_gateway() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let gone = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // What was asked is read: the system would reset the connection otherwise.
+            stream.read(&mut [0; 1_024]).unwrap()
+        });
+        let refused = read(port).unwrap_err().to_string();
+        let refused = refused.replace(&port.to_string(), "PORT");
+        insta::assert_snapshot!(refused, @"no gateway answers on 127.0.0.1:PORT: it hung up without an answer");
+        assert!(gone.join().unwrap() > 0);
     }
 
     #[test]
