@@ -2,19 +2,22 @@
 
 use crate::agenda::Agenda;
 use crate::flows::Flows;
-use crate::responses::Awaited;
+use crate::responses::{Awaited, Sizes};
 use crate::{Action, Client, Figures, Start};
-use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams};
+use slicewise_traffic::Random;
+use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams, FlowArrivals};
 use slicewise_units::{BitRate, ByteCount, Credit, Duration, Instant};
 
 /// How often iperf3 looks whether a block is due.
 const PACING_TIMER: Duration = Duration::from_millis(1);
+/// Stream of random numbers of arrivals: above those of connections and of their starts.
+const ARRIVALS: u64 = 1 << 33;
+const KILOSECOND_NS: f64 = 1e12;
 
 /// Flows of one direction. One that fails is not begun again, as iperf3 ends then.
 #[derive(Debug)]
 pub struct Bulk {
     stop: Instant,
-    bytes: Option<u64>,
     bitrate: Option<BitRate>,
     transfers: Vec<Transfer>,
     agenda: Agenda,
@@ -26,6 +29,8 @@ struct Transfer {
     state: State,
     /// When its connection was opened.
     began: Instant,
+    /// Bytes to transfer; `None`: without end.
+    bytes: Option<u64>,
     /// Bytes that the receiver lacks, where there is a size.
     awaited: Option<Awaited>,
     /// Blocks handed to the transport, where the rate is limited.
@@ -44,27 +49,49 @@ enum State {
 }
 
 impl Bulk {
-    pub fn new(params: BulkParams, start: Start, stop: Instant, seed: u64) -> Self {
+    pub fn new(params: &BulkParams, start: Start, stop: Instant, seed: u64) -> Self {
         let mut agenda = Agenda::default();
-        let transfers = (0..params.flows).map(|number| {
-            let began = start.of(number, seed) + params.stagger * number.into();
+        let sizes = params.bytes.as_ref().map(Sizes::new);
+        let arrivals = after_start(params.arrivals, seed);
+        let transfers = (0..params.flows).zip(arrivals).map(|(number, after)| {
+            let began = start.of(number, seed) + after;
             agenda.add(began, number);
+            let mut random = Random::stream(seed, number.into());
+            let bytes = sizes.as_ref().map(|sizes| sizes.draw(&mut random));
             Transfer {
                 state: State::Waiting,
                 began,
-                awaited: params.bytes.map(|bytes| Awaited::new(bytes.max(1))),
+                bytes,
+                awaited: bytes.map(Awaited::new),
                 blocks: 0,
             }
         });
         Self {
             stop,
-            bytes: params.bytes.map(|bytes| bytes.max(1)),
             bitrate: params.bitrate,
             transfers: transfers.collect(),
             agenda,
             flows: Flows::default(),
         }
     }
+}
+
+/// How long after the start flows begin, one after the other.
+fn after_start(arrivals: FlowArrivals, seed: u64) -> impl Iterator<Item = Duration> {
+    let mut random = Random::stream(seed, ARRIVALS);
+    let mut gap = move || match arrivals {
+        FlowArrivals::Staggered(gap) => gap.nanos(),
+        FlowArrivals::Poisson(per_kilosecond) => {
+            random.exponential(KILOSECOND_NS / per_kilosecond.max(1) as f64)
+        }
+    };
+    // Of flows that begin at random, the first is no exception.
+    let first = match arrivals {
+        FlowArrivals::Staggered(_) => 0,
+        FlowArrivals::Poisson(_) => gap(),
+    };
+    let after = std::iter::successors(Some(first), move |after| Some(after.saturating_add(gap())));
+    after.map(Duration::from_nanos)
 }
 
 impl Transfer {
@@ -117,14 +144,14 @@ impl Client for Bulk {
             State::Open => {
                 transfer.state = State::Sending;
                 // With a size, nothing more follows; else once it has to stop.
-                let end = self.bytes.map_or(self.stop, |_| now);
+                let end = transfer.bytes.map_or(self.stop, |_| now);
                 self.agenda.add(end.max(now), number);
                 Some(Action::Send {
                     connection: number,
-                    bytes: self.bytes.unwrap_or(u64::MAX),
+                    bytes: transfer.bytes.unwrap_or(u64::MAX),
                 })
             }
-            State::Sending if self.bytes.is_some() || now >= self.stop => {
+            State::Sending if transfer.bytes.is_some() || now >= self.stop => {
                 transfer.state = State::Over;
                 Some(Action::Close { connection: number })
             }
@@ -143,7 +170,7 @@ impl Client for Bulk {
 
     fn on_received(&mut self, number: u32, bytes: u64, now: Instant) {
         if let Some(transfer) = self.transfers.get_mut(number as usize)
-            && let (Some(size), Some(awaited)) = (self.bytes, &mut transfer.awaited)
+            && let (Some(size), Some(awaited)) = (transfer.bytes, &mut transfer.awaited)
             && awaited.on_received(bytes)
         {
             transfer.awaited = None;
@@ -167,7 +194,7 @@ impl Client for Bulk {
     }
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
-        if self.bytes.is_none() {
+        if self.transfers.iter().all(|it| it.bytes.is_none()) {
             return Figures::default();
         }
         let has_begun = |t: &&Transfer| t.state != State::Waiting && t.awaited.is_some();

@@ -143,9 +143,7 @@ impl Application {
     ) -> Self {
         let start = start.into();
         Self(match params {
-            ApplicationParams::Bulk(params) => {
-                Box::new(bulk::Bulk::new(*params, start, stop, seed))
-            }
+            ApplicationParams::Bulk(params) => Box::new(bulk::Bulk::new(params, start, stop, seed)),
             ApplicationParams::Requests(params) => {
                 Box::new(requests::Requests::new(params, start, stop, seed))
             }

@@ -1,20 +1,20 @@
 //! Sizes of responses, drawn; and a response on its way.
 
 use slicewise_traffic::Random;
-use slicewise_traffic::application::ResponseSizes;
+use slicewise_traffic::application::TransferSizes;
 
 /// Draws sizes.
 #[derive(Debug, Clone)]
 pub struct Sizes {
-    sizes: ResponseSizes,
+    sizes: TransferSizes,
     /// Sum of the weights of a mix.
     weights: u64,
 }
 
 impl Sizes {
-    pub fn new(sizes: &ResponseSizes) -> Self {
+    pub fn new(sizes: &TransferSizes) -> Self {
         let weights = match sizes {
-            ResponseSizes::Mix(mix) => mix.iter().map(|&(_, weight)| u64::from(weight)).sum(),
+            TransferSizes::Mix(mix) => mix.iter().map(|&(_, weight)| u64::from(weight)).sum(),
             _ => 0,
         };
         Self {
@@ -26,9 +26,9 @@ impl Sizes {
     /// The next size, at least 1 byte: a response that is empty could not be seen to arrive.
     pub fn draw(&self, random: &mut Random) -> u64 {
         let bytes = match &self.sizes {
-            ResponseSizes::Equal(bytes) => *bytes,
-            ResponseSizes::Exponential(mean) => random.exponential(*mean as f64),
-            ResponseSizes::Mix(mix) => {
+            TransferSizes::Equal(bytes) => *bytes,
+            TransferSizes::Exponential(mean) => random.exponential(*mean as f64),
+            TransferSizes::Mix(mix) => {
                 let mut drawn = random.below(self.weights);
                 mix.iter()
                     .find(|&&(_, weight)| {
@@ -63,7 +63,7 @@ impl Awaited {
 mod tests {
     use super::*;
 
-    fn mean(sizes: ResponseSizes) -> f64 {
+    fn mean(sizes: TransferSizes) -> f64 {
         let sizes = Sizes::new(&sizes);
         let mut random = Random::stream(1, 0);
         (0..100_000)
@@ -74,21 +74,21 @@ mod tests {
 
     #[test]
     fn sizes_have_the_mean_of_their_distribution() {
-        assert_eq!(mean(ResponseSizes::Equal(700)), 700.0);
+        assert_eq!(mean(TransferSizes::Equal(700)), 700.0);
         // Four standard errors: 4 · 10,000 / √100,000.
-        let exponential = mean(ResponseSizes::Exponential(10_000));
+        let exponential = mean(TransferSizes::Exponential(10_000));
         assert!((exponential - 10_000.0).abs() < 127.0, "{exponential}");
         // (3 · 100 + 1 · 900) / 4; standard deviation 346.
-        let mix = mean(ResponseSizes::Mix(vec![(100, 3), (5, 0), (900, 1)]));
+        let mix = mean(TransferSizes::Mix(vec![(100, 3), (5, 0), (900, 1)]));
         assert!((mix - 300.0).abs() < 4.4, "{mix}");
     }
 
     #[test]
     fn no_response_is_empty() {
-        assert_eq!(mean(ResponseSizes::Equal(0)), 1.0);
-        assert_eq!(mean(ResponseSizes::Exponential(0)), 1.0);
-        assert_eq!(mean(ResponseSizes::Mix(Vec::new())), 1.0);
-        assert_eq!(mean(ResponseSizes::Mix(vec![(0, 1)])), 1.0);
+        assert_eq!(mean(TransferSizes::Equal(0)), 1.0);
+        assert_eq!(mean(TransferSizes::Exponential(0)), 1.0);
+        assert_eq!(mean(TransferSizes::Mix(Vec::new())), 1.0);
+        assert_eq!(mean(TransferSizes::Mix(vec![(0, 1)])), 1.0);
     }
 
     #[test]

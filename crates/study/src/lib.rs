@@ -56,12 +56,12 @@ pub use measured::{CapturePatterns, MeasuredStudy};
 pub use misfit::Misfit;
 pub use params::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BACKLOG_FRAMES, BulkParams,
-    CongestionControl, DelayDistribution, DelayVariationParams, DutModel, DutParams,
+    CongestionControl, DelayDistribution, DelayVariationParams, DutModel, DutParams, FlowArrivals,
     FlowControlParams, HopParams, HostTiming, ImpairmentParams, LicenceParams, LinkImpairments,
     LossParams, MAX_WAITING_FRAMES, MeasureParams, OnOffParams, PacketSize, PatternParams, Periods,
     PopulationParams, PopulationPatternParams, QosSchedBursts, QosSchedParams, QosSchedRings,
-    QosSchedThreads, RequestsParams, ResponseSizes, ScenarioParams, ServerParams, ShortFlowsParams,
-    SizesParams, SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile,
+    QosSchedThreads, RequestsParams, ScenarioParams, ServerParams, ShortFlowsParams, SizesParams,
+    SourceHeaders, SourceParams, StudyLink, StudySlice, SwitchParams, TcpProfile, TransferSizes,
     TransportParams, VideoParams, WeightedSize,
 };
 pub use plan::{Plan, PlanOutcome, PlannedSlice, SliceOutcome};

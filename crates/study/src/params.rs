@@ -6,8 +6,8 @@
 use slicewise_model::{ClassMap, PolicyParams, PolicySpec, PortParams, Rate};
 use slicewise_stats::objective::Objective;
 pub use slicewise_traffic::application::{
-    AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams,
-    ResponseSizes, ServerParams, ShortFlowsParams, VideoParams,
+    AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, FlowArrivals,
+    RequestsParams, ServerParams, ShortFlowsParams, TransferSizes, VideoParams,
 };
 pub use slicewise_traffic::impairments::{
     DelayDistribution, DelayVariationParams, ImpairmentParams, LinkImpairments, LossParams,

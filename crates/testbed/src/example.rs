@@ -1,8 +1,8 @@
 //! A study for tests: three slices, one with two VLAN tags, one with IPv6 and one with TCP.
 
 use slicewise_study::{
-    ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl, MemoryFiles,
-    SourceParams, Study, TcpProfile, TransportParams,
+    ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl, FlowArrivals,
+    MemoryFiles, SourceParams, Study, TcpProfile, TransportParams,
 };
 use slicewise_units::Duration;
 
@@ -73,7 +73,7 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
             flows: 4,
             bytes: None,
             bitrate: None,
-            stagger: Duration::ZERO,
+            arrivals: FlowArrivals::Staggered(Duration::ZERO),
         }),
         start: Duration::ZERO,
         start_spread: Duration::ZERO,
@@ -83,8 +83,8 @@ pub(crate) fn bulk() -> ApplicationSourceParams {
 
 /// Returns the transfers of the source.
 pub(crate) fn transfers(source: &ApplicationSourceParams) -> BulkParams {
-    match source.application {
-        ApplicationParams::Bulk(bulk) => bulk,
+    match &source.application {
+        ApplicationParams::Bulk(bulk) => bulk.clone(),
         _ => panic!("{source:?}"),
     }
 }

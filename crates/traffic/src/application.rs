@@ -48,17 +48,27 @@ const KILOSECOND_NS: u64 = 1_000_000_000_000;
 pub const BULK_BLOCK_BYTES: u64 = 128 << 10;
 
 /// Bulk transfers from the sender to the receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkParams {
-    /// Connections.
+    /// Connections; of flows that arrive at random, more than are to be expected.
     pub flows: u32,
     /// Bytes that each transfers; `None`: it sends until the source stops.
-    pub bytes: Option<u64>,
+    pub bytes: Option<TransferSizes>,
     /// Most that each hands to its transport, on average since it began, in blocks of [`BULK_BLOCK_BYTES`]; `None`: as
     /// much as the transport takes. Not together with `bytes`.
     pub bitrate: Option<BitRate>,
-    /// Each begins so much later than the one before it, besides what is drawn.
-    pub stagger: Duration,
+    /// When they begin, besides what is drawn for each.
+    pub arrivals: FlowArrivals,
+}
+
+/// When flows begin, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowArrivals {
+    /// Each so much later than the one before it.
+    Staggered(Duration),
+    /// A Poisson process: times between two are independent and exponentially distributed. So many begin in 1000 seconds on
+    /// average.
+    Poisson(u64),
 }
 
 /// An open-loop client: requests are due at a constant rate, and their latency counts from when they were due.
@@ -71,7 +81,7 @@ pub struct RequestsParams {
     /// Bytes of a request, headers of HTTP included.
     pub request_bytes: u32,
     /// Bytes of a response, headers of HTTP included.
-    pub response: ResponseSizes,
+    pub response: TransferSizes,
     /// The server.
     pub server: ServerParams,
 }
@@ -84,7 +94,7 @@ pub struct ShortFlowsParams {
     /// Bytes of a request.
     pub request_bytes: u32,
     /// Bytes of a response.
-    pub response: ResponseSizes,
+    pub response: TransferSizes,
     /// Time between the end of one flow and the beginning of the next of a client.
     pub pause: Duration,
     /// The server.
@@ -100,9 +110,9 @@ pub struct ServerParams {
     pub workers: Option<u32>,
 }
 
-/// Sizes of responses, bytes.
+/// Sizes of responses, or of transfers, bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResponseSizes {
+pub enum TransferSizes {
     /// All alike.
     Equal(u64),
     /// Exponentially distributed with this mean, at least 1.
@@ -197,7 +207,7 @@ impl RequestsParams {
     }
 }
 
-impl ResponseSizes {
+impl TransferSizes {
     /// Mean size, bytes, rounded down; 0 of a mix without weights.
     #[must_use]
     pub fn mean_bytes(&self) -> u64 {

@@ -2,15 +2,17 @@ use crate::at;
 use crate::network::Network;
 use slicewise_applications::{Action, Application};
 use slicewise_stats::record::CdfPoint;
-use slicewise_traffic::application::{ApplicationParams, BulkParams, ServerParams};
-use slicewise_units::{BitRate, Duration};
+use slicewise_traffic::application::{
+    ApplicationParams, BulkParams, FlowArrivals, ServerParams, TransferSizes,
+};
+use slicewise_units::{BitRate, Duration, Instant};
 
 fn run(bytes: Option<u64>, stop: u64) -> (Application, Vec<String>) {
     let params = BulkParams {
         flows: 3,
-        bytes,
+        bytes: bytes.map(TransferSizes::Equal),
         bitrate: None,
-        stagger: Duration::from_millis(100),
+        arrivals: FlowArrivals::Staggered(Duration::from_millis(100)),
     };
     let mut application = Application::new(&ApplicationParams::Bulk(params), at(50), at(stop), 1);
     let mut network = Network::new(
@@ -74,7 +76,7 @@ fn a_transfer_of_limited_rate_hands_over_blocks_as_they_are_due() {
         bytes: None,
         // A block takes 262.144 ms.
         bitrate: Some(BitRate::new(4_000_000)),
-        stagger: Duration::ZERO,
+        arrivals: FlowArrivals::Staggered(Duration::ZERO),
     };
     let mut application = Application::new(&ApplicationParams::Bulk(params), at(0), at(900), 1);
     let mut network = Network::new(
@@ -103,7 +105,7 @@ fn a_transfer_that_fails_is_over() {
         flows: 1,
         bytes: None,
         bitrate: None,
-        stagger: Duration::ZERO,
+        arrivals: FlowArrivals::Staggered(Duration::ZERO),
     };
     let mut application = Application::new(&ApplicationParams::Bulk(params), at(0), at(9_000), 1);
     assert_eq!(
@@ -120,9 +122,9 @@ fn a_transfer_that_fails_is_over() {
 fn a_flow_that_failed_is_in_progress_no_longer() {
     let params = BulkParams {
         flows: 1,
-        bytes: Some(30_000),
+        bytes: Some(TransferSizes::Equal(30_000)),
         bitrate: None,
-        stagger: Duration::ZERO,
+        arrivals: FlowArrivals::Staggered(Duration::ZERO),
     };
     let params = ApplicationParams::Bulk(params);
     let mut application = Application::new(&params, at(50), at(10_000), 1);
@@ -136,4 +138,73 @@ fn a_flow_that_failed_is_in_progress_no_longer() {
     assert_eq!(begun(0, 200), (1, 150_000_000));
     assert_eq!(begun(200, 1_000), (1, 950_000_000));
     assert_eq!(begun(1_000, 2_000), (0, 0), "it had failed before");
+}
+
+/// When the flows of a source open their connections, and how much each sends.
+fn begun(per_kilosecond: u64, bytes: &TransferSizes, seed: u64) -> Vec<(Instant, u64)> {
+    let params = BulkParams {
+        flows: 4_000,
+        bytes: Some(bytes.clone()),
+        bitrate: None,
+        arrivals: FlowArrivals::Poisson(per_kilosecond),
+    };
+    let stop = at(100_000);
+    let mut application = Application::new(&ApplicationParams::Bulk(params), at(50), stop, seed);
+    let mut begun = Vec::new();
+    while let Some(now) = application.poll_at().filter(|now| *now < stop) {
+        while let Some(action) = application.poll_action(now) {
+            match action {
+                Action::Open { connection } => application.on_connected(connection, now),
+                Action::Send { bytes, .. } => begun.push((now, bytes)),
+                _ => {}
+            }
+        }
+    }
+    begun
+}
+
+/// Of 20 seeds, none is beyond 4.4 standard deviations (two-sided, 1e-5).
+#[test]
+fn flows_arrive_as_a_poisson_process() {
+    let sizes = TransferSizes::Equal(1_000);
+    for seed in 0..20 {
+        let begun = begun(30_000, &sizes, seed);
+        // 30 a second for 99.95 s: a mean of 2998.5, and a variance as large.
+        let count = begun.len() as f64;
+        assert!((count - 2_998.5).abs() < 4.4 * 54.8, "seed {seed}: {count}");
+        // Of independent gaps e^-1 are longer than the mean, and as many of those after such a one.
+        let gap = |pair: &[(Instant, u64)]| (pair[1].0 - pair[0].0).as_secs_f64() > 1.0 / 30.0;
+        let gaps: Vec<bool> = begun.windows(2).map(gap).collect();
+        let is_near = |share: f64, of: f64| {
+            let p = (-1.0_f64).exp();
+            (share - p).abs() < 4.4 * (p * (1.0 - p) / of).sqrt()
+        };
+        let long = gaps.iter().filter(|is_long| **is_long).count() as f64;
+        let twice = gaps.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+        assert!(
+            is_near(long / count, count),
+            "seed {seed}: {long} of {count}"
+        );
+        assert!(
+            is_near(twice / long, long),
+            "seed {seed}: {twice} of {long}"
+        );
+    }
+}
+
+#[test]
+fn a_flow_transfers_the_same_however_many_arrive() {
+    let sizes = TransferSizes::Mix(vec![(1_000, 7), (1_000_000, 3)]);
+    let of = |rate, seed| {
+        begun(rate, &sizes, seed)
+            .into_iter()
+            .map(|(_, bytes)| bytes)
+    };
+    let (few, many): (Vec<u64>, Vec<u64>) = (of(5_000, 1).collect(), of(20_000, 1).collect());
+    assert_eq!(few[..], many[..few.len()]);
+    assert_ne!(few, of(5_000, 2).collect::<Vec<_>>());
+    // 2000 flows, of which 30 % are long: a standard deviation of 20.5.
+    let long = many.iter().filter(|bytes| **bytes == 1_000_000).count() as f64;
+    let share = long / many.len() as f64;
+    assert!((share - 0.3).abs() < 0.045, "{share}");
 }

@@ -2,8 +2,8 @@ use crate::at;
 use proptest::prelude::*;
 use slicewise_applications::{Action, Application};
 use slicewise_traffic::application::{
-    AdaptationRule, ApplicationParams, BulkParams, RequestsParams, ResponseSizes, ServerParams,
-    ShortFlowsParams, VideoParams,
+    AdaptationRule, ApplicationParams, BulkParams, FlowArrivals, RequestsParams, ServerParams,
+    ShortFlowsParams, TransferSizes, VideoParams,
 };
 use slicewise_units::{BitRate, Duration, Instant};
 
@@ -31,11 +31,11 @@ fn events() -> impl Strategy<Value = Vec<(Event, u32, u64)>> {
     prop::collection::vec((event, 0u32..4, gap), 0..100)
 }
 
-fn responses() -> impl Strategy<Value = ResponseSizes> {
+fn responses() -> impl Strategy<Value = TransferSizes> {
     prop_oneof![
-        sizes().prop_map(ResponseSizes::Equal),
-        sizes().prop_map(ResponseSizes::Exponential),
-        prop::collection::vec((sizes(), 0u32..3), 0..4).prop_map(ResponseSizes::Mix),
+        sizes().prop_map(TransferSizes::Equal),
+        sizes().prop_map(TransferSizes::Exponential),
+        prop::collection::vec((sizes(), 0u32..3), 0..4).prop_map(TransferSizes::Mix),
     ]
 }
 
@@ -43,20 +43,20 @@ fn applications() -> impl Strategy<Value = ApplicationParams> {
     let server = ServerParams::default();
     let millis = |range| Strategy::prop_map(range, Duration::from_millis);
     let rate = prop::option::of(any::<u64>().prop_map(BitRate::new));
-    let bulk = (
-        0u32..4,
-        prop::option::of(sizes()),
-        rate,
-        millis(0u64..3_000),
-    )
-        .prop_map(|(flows, bytes, bitrate, stagger)| {
+    let arrivals = prop_oneof![
+        millis(0u64..3_000).prop_map(FlowArrivals::Staggered),
+        prop_oneof![0u64..20_000, Just(u64::MAX)].prop_map(FlowArrivals::Poisson),
+    ];
+    let bulk = (0u32..4, prop::option::of(responses()), rate, arrivals).prop_map(
+        |(flows, bytes, bitrate, arrivals)| {
             ApplicationParams::Bulk(BulkParams {
                 flows,
                 bytes,
                 bitrate,
-                stagger,
+                arrivals,
             })
-        });
+        },
+    );
     let requests = (0u64..20_000, 0u32..4, responses()).prop_map(
         move |(per_kilosecond, connections, response)| {
             ApplicationParams::Requests(RequestsParams {

@@ -5,7 +5,7 @@ use slicewise_applications::{Action, Application};
 use slicewise_stats::application::RequestFigures;
 use slicewise_stats::record::{CdfPoint, DelayFigures};
 use slicewise_traffic::application::{
-    ApplicationParams, RequestsParams, ResponseSizes, ServerParams,
+    ApplicationParams, RequestsParams, ServerParams, TransferSizes,
 };
 use slicewise_units::{Duration, Instant};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ fn params(per_second: u64, connections: u32) -> RequestsParams {
         per_kilosecond: per_second * 1_000,
         connections,
         request_bytes: 100,
-        response: ResponseSizes::Equal(1_000),
+        response: TransferSizes::Equal(1_000),
         server: ServerParams::default(),
     }
 }
@@ -218,7 +218,7 @@ fn a_failed_connection_loses_its_request_and_is_opened_again_after_a_second() {
 #[test]
 fn sizes_of_responses_do_not_depend_on_what_happened_before() {
     let sizes = |delay: u64| {
-        let response = ResponseSizes::Exponential(10_000);
+        let response = TransferSizes::Exponential(10_000);
         let mut application = application(
             RequestsParams {
                 response,

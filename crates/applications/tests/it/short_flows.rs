@@ -2,7 +2,7 @@ use crate::at;
 use crate::network::Network;
 use slicewise_applications::{Action, Application};
 use slicewise_traffic::application::{
-    ApplicationParams, ResponseSizes, ServerParams, ShortFlowsParams,
+    ApplicationParams, ServerParams, ShortFlowsParams, TransferSizes,
 };
 use slicewise_units::Duration;
 
@@ -10,7 +10,7 @@ fn application(clients: u32, pause: u64, stop: u64) -> Application {
     let params = ShortFlowsParams {
         clients,
         request_bytes: 200,
-        response: ResponseSizes::Equal(15_000),
+        response: TransferSizes::Equal(15_000),
         pause: Duration::from_millis(pause),
         server: ServerParams::default(),
     };

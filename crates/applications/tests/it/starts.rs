@@ -3,8 +3,8 @@
 use crate::at;
 use slicewise_applications::{Action, Application, Start};
 use slicewise_traffic::application::{
-    AdaptationRule, ApplicationParams, BulkParams, RequestsParams, ResponseSizes, ServerParams,
-    ShortFlowsParams, VideoParams,
+    AdaptationRule, ApplicationParams, BulkParams, FlowArrivals, RequestsParams, ServerParams,
+    ShortFlowsParams, TransferSizes, VideoParams,
 };
 use slicewise_units::{BitRate, Duration, Instant};
 
@@ -13,13 +13,13 @@ const CONNECTIONS: u32 = 20;
 /// Every kind with twenty connections, which begin 10 ms apart where they can.
 fn kinds() -> [ApplicationParams; 4] {
     let (stagger, server) = (Duration::from_millis(10), ServerParams::default());
-    let response = ResponseSizes::Equal(1_000);
+    let response = TransferSizes::Equal(1_000);
     [
         ApplicationParams::Bulk(BulkParams {
             flows: CONNECTIONS,
             bytes: None,
             bitrate: None,
-            stagger,
+            arrivals: FlowArrivals::Staggered(stagger),
         }),
         ApplicationParams::Video(VideoParams {
             clients: CONNECTIONS,

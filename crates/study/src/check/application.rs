@@ -39,7 +39,7 @@ impl Scalar for EventRate {
     fn from_text(text: &str) -> Result<Self, String> {
         let written = text.trim();
         let expected =
-            || format!("`{written}` is not a rate of requests: write for example `1000 /s`");
+            || format!("`{written}` is not a rate of events: write for example `1000 /s`");
         let number = written.strip_suffix("/s").ok_or_else(expected)?.trim();
         let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
         let is_number =
@@ -51,7 +51,7 @@ impl Scalar for EventRate {
         let most = || format!("at most {MAX_REQUESTS_PER_SECOND} /s can be simulated");
         let thousandths: u64 = format!("{whole}{part:0<3}").parse().map_err(|_| most())?;
         match thousandths {
-            0 => Err("a rate of zero: nothing would be asked for".to_owned()),
+            0 => Err("a rate of zero: nothing would happen".to_owned()),
             rate if rate > MAX_REQUESTS_PER_SECOND * 1_000 => Err(most()),
             rate => Ok(Self(rate)),
         }
@@ -66,24 +66,24 @@ impl Scalar for EventRate {
     }
 }
 
-/// Sizes of responses: one, exponentially distributed ones, or several with weights.
-pub(crate) type ResponseSpec = Short<At<Bytes>, ResponseForm>;
+/// Sizes of responses or transfers: one, exponentially distributed ones, or several with weights.
+pub(crate) type TransferSizeSpec = Short<At<Bytes>, TransferSizeForm>;
 
-/// Sizes of responses in one of their forms.
+/// Sizes of responses or transfers in one of their forms.
 #[derive(Debug, Clone)]
-pub(crate) enum ResponseForm {
+pub(crate) enum TransferSizeForm {
     One(At<Bytes>),
     Exponential(At<Bytes>),
     Mix(Vec<SizeWeight>),
 }
 
-impl From<At<Bytes>> for ResponseForm {
+impl From<At<Bytes>> for TransferSizeForm {
     fn from(one: At<Bytes>) -> Self {
         Self::One(one)
     }
 }
 
-impl Decode for ResponseForm {
+impl Decode for TransferSizeForm {
     fn decode(entry: Entry<'_>, problems: &mut Problems) -> Option<Self> {
         match &entry.node.value {
             Value::Mapping(entries) if entries.len() == 1 => {
@@ -123,8 +123,11 @@ settings! {
         kind: Option<ApplicationKind>,
         /// Of `bulk`: connections. Default 1.
         flows: Option<Count>,
-        /// Of `bulk`: what each connection transfers. Default: it sends until the source stops.
-        bytes: Option<Bytes>,
+        /// Of `bulk`, instead of `flows`: flows that begin in a second on average, at random (a Poisson process).
+        arrivals: Option<EventRate>,
+        /// Of `bulk`: what each connection transfers: one size; `{exponential: 100 kB}`, by their mean; or sizes and the weight
+        /// with which each is drawn. Default: it sends until the source stops.
+        bytes: Option<TransferSizeSpec>,
         /// Of `bulk`: most that each connection sends, on average since it began. Default: as much as its transport takes.
         bitrate: Option<PassingRate>,
         /// Of `requests`: requests of all connections together, for example `1000 /s`.
@@ -137,7 +140,7 @@ settings! {
         request: Option<Bytes>,
         /// Of `requests` and `short_flows`: bytes of a response: one size; `{exponential: 10 kB}`, by their mean; or sizes and
         /// the weight with which each is drawn, `{1 kB: 9, 100 kB: 1}`.
-        response: Option<ResponseSpec>,
+        response: Option<TransferSizeSpec>,
         /// Of `short_flows`: time from the end of a flow to the next one of the client. Default 0 s.
         pause: Duration,
         /// Of `requests`, `short_flows` and `video`: time that the server works on a request. Default 0 s.
@@ -170,7 +173,7 @@ impl ApplicationKind {
     /// The settings that it has beside `kind`.
     pub(super) const fn settings(self) -> &'static [&'static str] {
         match self {
-            Self::Bulk => &["flows", "bytes", "bitrate", "stagger"],
+            Self::Bulk => &["flows", "arrivals", "bytes", "bitrate", "stagger"],
             Self::Requests => &[
                 "rate",
                 "connections",

@@ -1,13 +1,15 @@
 //! Applications: sources that react to what they get.
 
 use super::Checker;
-use super::application::{ApplicationSpec, Bytes, Count, EventRate, ResponseForm};
+use super::application::{
+    ApplicationSpec, Bytes, Count, EventRate, TransferSizeForm, TransferSizeSpec,
+};
 use super::headers::{Defaults, TCP};
 use super::traffic::{Network, Place, Slice, SourceSpec};
 use crate::file::{Placed, Settings, Span};
 use crate::params::{
-    ApplicationParams, ApplicationSourceParams, BulkParams, RequestsParams, ResponseSizes,
-    ServerParams, ShortFlowsParams, SourceHeaders, VideoParams,
+    ApplicationParams, ApplicationSourceParams, BulkParams, FlowArrivals, RequestsParams,
+    ServerParams, ShortFlowsParams, SourceHeaders, TransferSizes, VideoParams,
 };
 use crate::problem;
 use crate::spec::{ApplicationKind, Name, PassingRate, Positive, word_for};
@@ -39,6 +41,8 @@ struct Written<'a> {
     /// Where to say what is missing.
     at: Span,
     network: &'a Network,
+    /// Propagation delay of the link of its host.
+    link: Duration,
     /// How long its source lasts.
     lasts: Duration,
 }
@@ -69,7 +73,12 @@ impl Checker<'_> {
             }
             return None;
         };
+        let hosts = place.spec.hosts.as_ref();
+        let own = hosts
+            .zip(source.value.host.as_ref())
+            .and_then(|(hosts, Name(host))| hosts.value.propagation.get(host));
         let written = Written {
+            link: own.map_or(place.network.link.propagation, |own| own.value),
             placed,
             kind,
             at,
@@ -119,7 +128,10 @@ impl Checker<'_> {
         let brief = DEFAULT_SPREAD.min(Duration::from_nanos(lasts / 10));
         match application {
             ApplicationParams::Requests(requests) => requests.period().min(brief),
-            ApplicationParams::Bulk(bulk) => bulk.stagger.max(brief),
+            ApplicationParams::Bulk(bulk) => match bulk.arrivals {
+                FlowArrivals::Staggered(stagger) => stagger.max(brief),
+                FlowArrivals::Poisson(_) => Duration::ZERO,
+            },
             ApplicationParams::Video(video) => video.stagger.max(brief),
             ApplicationParams::ShortFlows(_) => brief,
         }
@@ -158,20 +170,60 @@ impl Checker<'_> {
 
     fn bulk(&mut self, written: &Written<'_>) -> ApplicationParams {
         let spec = &written.placed.value;
-        let bytes = spec.bytes.map(|Bytes(bytes)| bytes);
-        if let Some(bytes) = bytes {
-            self.check_completes(written, "bytes", "a transfer", bytes.bytes());
-            if let Some(at) = written.placed.place("bitrate") {
-                problem!(self.problems, at => "`bitrate` is of transfers that send until the source stops: leave out \
-                    `bytes`");
+        let bytes = self.transfer_sizes(written, ("bytes", "transfer"), spec.bytes.as_ref());
+        if bytes.is_some()
+            && let Some(at) = written.placed.place("bitrate")
+        {
+            problem!(self.problems, at => "`bitrate` is of transfers that send until the source stops: leave out \
+                `bytes`");
+        }
+        let (flows, arrivals) = match spec.arrivals {
+            Some(EventRate(rate)) => (
+                self.arriving(written, rate, bytes.as_ref()),
+                FlowArrivals::Poisson(rate),
+            ),
+            None => (number(spec.flows, 1), FlowArrivals::Staggered(spec.stagger)),
+        };
+        ApplicationParams::Bulk(BulkParams {
+            flows,
+            bytes,
+            bitrate: spec.bitrate.map(|PassingRate(rate)| rate),
+            arrivals,
+        })
+    }
+
+    /// Connections of flows that arrive at random: so many that hardly a run has more.
+    fn arriving(
+        &mut self,
+        written: &Written<'_>,
+        per_kilosecond: u64,
+        bytes: Option<&TransferSizes>,
+    ) -> u32 {
+        for key in ["flows", "stagger"] {
+            if let Some(at) = written.placed.place(key) {
+                problem!(self.problems, at => "`{key}` is of a given number of flows, and `arrivals` of flows that begin at random: leave out one of \
+                    them");
             }
         }
-        ApplicationParams::Bulk(BulkParams {
-            flows: number(spec.flows, 1),
-            bytes: bytes.map(ByteCount::bytes),
-            bitrate: spec.bitrate.map(|PassingRate(rate)| rate),
-            stagger: spec.stagger,
-        })
+        if written.placed.place("bytes").is_none() {
+            problem!(self.problems, written.place("arrivals") => "flows that arrive and never end are ever more: how much \
+                does each transfer?"; "give `bytes`, such as `100 kB` or `{{exponential: 100 kB}}`");
+        }
+        let Written { network, lasts, .. } = written;
+        let a_second = per_kilosecond as f64 / 1_000.0;
+        let offered = bytes.map_or(0.0, |bytes| bytes.mean_bytes() as f64) * 8.0 * a_second;
+        let capacity = network.dut.capacity().rate.min(network.link.rate.rate);
+        if network.is_known && offered > capacity.bits_per_second() as f64 {
+            let message = format!(
+                "flows of {} arrive, and the device forwards {capacity}: there are more and more of them for as long as the \
+                 source lasts",
+                BitRate::new(offered as u64),
+            );
+            self.problems.warn(written.place("arrivals"), message);
+        }
+        let mean = a_second * lasts.as_secs_f64();
+        // One run of 10^9 has more than six standard deviations more.
+        (mean + 6.0 * mean.sqrt()).ceil() as u32 + 1
     }
 
     fn requests(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {
@@ -269,28 +321,38 @@ impl Checker<'_> {
     }
 
     /// The sizes of what an application is sent.
-    fn response(&mut self, written: &Written<'_>) -> Option<ResponseSizes> {
+    fn response(&mut self, written: &Written<'_>) -> Option<TransferSizes> {
         if written.placed.place("response").is_none() {
             problem!(self.problems, written.at => "`response` is missing: how large is a response?");
         }
-        let spec = written.placed.value.response.as_ref()?;
-        let at = written.place("response");
-        let sizes = match &spec.value {
-            ResponseForm::One(size) => ResponseSizes::Equal(size.value.0.bytes()),
-            ResponseForm::Exponential(mean) => ResponseSizes::Exponential(mean.value.0.bytes()),
-            ResponseForm::Mix(mix) => {
-                ResponseSizes::Mix(self.mix(mix, at, Self::response_bytes)?)
+        let spec = written.placed.value.response.as_ref();
+        self.transfer_sizes(written, ("response", "response"), spec)
+    }
+
+    /// Sizes of a setting, each of which a `what` may have.
+    fn transfer_sizes(
+        &mut self,
+        written: &Written<'_>,
+        (key, what): (&str, &str),
+        spec: Option<&TransferSizeSpec>,
+    ) -> Option<TransferSizes> {
+        let at = written.place(key);
+        let sizes = match &spec?.value {
+            TransferSizeForm::One(size) => TransferSizes::Equal(size.value.0.bytes()),
+            TransferSizeForm::Exponential(mean) => TransferSizes::Exponential(mean.value.0.bytes()),
+            TransferSizeForm::Mix(mix) => {
+                TransferSizes::Mix(self.mix(mix, at, Self::transfer_bytes)?)
             }
         };
         let what = match &sizes {
-            ResponseSizes::Exponential(_) => "a mean response",
-            _ => "a response",
+            TransferSizes::Exponential(_) => format!("a mean {what}"),
+            _ => format!("a {what}"),
         };
-        self.check_completes(written, "response", what, sizes.largest_bytes());
+        self.check_completes(written, key, &what, sizes.largest_bytes());
         Some(sizes)
     }
 
-    fn response_bytes(&mut self, size: ByteCount, at: Span) -> Option<u64> {
+    fn transfer_bytes(&mut self, size: ByteCount, at: Span) -> Option<u64> {
         if size == ByteCount::ZERO {
             problem!(self.problems, at => "a size of zero: nothing would be sent");
         }
@@ -316,7 +378,7 @@ impl Checker<'_> {
     fn check_server(&mut self, written: &Written<'_>, requests: &RequestsParams) {
         let Network { link, dut, .. } = written.network;
         let service = requests.server.service_time.nanos();
-        let way = link.propagation.nanos().saturating_mul(2);
+        let way = (written.link.nanos()).saturating_add(link.propagation.nanos());
         let there_and_back = way
             .saturating_add(dut.processing_delay.nanos())
             .saturating_add(way);
@@ -356,7 +418,10 @@ impl Checker<'_> {
     ) {
         let taken = others.iter().map(|other| other.application.connections());
         let left = taken.fold(MAX_CONNECTIONS, u32::saturating_sub);
-        let key = written.kind.connections();
+        let key = match written.placed.place("arrivals") {
+            Some(_) => "arrivals",
+            None => written.kind.connections(),
+        };
         if application.connections() > left {
             problem!(self.problems, written.place(key) => "with {} {key} of this source, the applications of the \
                 scenario have more than {MAX_CONNECTIONS} connections", application.connections();

@@ -4,8 +4,8 @@ use crate::support::{changed, parse, with_application};
 use insta::assert_snapshot;
 use slicewise_study::{
     AdaptationRule, ApplicationParams, ApplicationSourceParams, BulkParams, CongestionControl,
-    Pacing, RequestsParams, ResponseSizes, RunFilter, ServerParams, ShortFlowsParams, TcpProfile,
-    TransportParams, VideoParams,
+    FlowArrivals, Pacing, RequestsParams, RunFilter, ServerParams, ShortFlowsParams, TcpProfile,
+    TransferSizes, TransportParams, VideoParams,
 };
 use slicewise_units::{BitRate, Duration};
 
@@ -26,7 +26,7 @@ fn a_word_is_an_application_with_the_defaults_of_its_kind() {
         flows: 1,
         bytes: None,
         bitrate: None,
-        stagger: Duration::ZERO,
+        arrivals: FlowArrivals::Staggered(Duration::ZERO),
     };
     assert_eq!(source.application, ApplicationParams::Bulk(bulk));
     assert_eq!(source.transport, TransportParams::of(TcpProfile::Linux));
@@ -75,7 +75,7 @@ fn requests_are_read_with_their_sizes_and_their_server() {
         per_kilosecond: 12_500,
         connections: 20,
         request_bytes: 1_000,
-        response: ResponseSizes::Mix(vec![(1_000, 9), (20_000, 1)]),
+        response: TransferSizes::Mix(vec![(1_000, 9), (20_000, 1)]),
         server: ServerParams {
             service_time: Duration::from_millis(2),
             workers: Some(4),
@@ -98,7 +98,7 @@ fn short_flows_and_video_are_read() {
     let expected = ShortFlowsParams {
         clients: 1,
         request_bytes: 100,
-        response: ResponseSizes::Exponential(10_000),
+        response: TransferSizes::Exponential(10_000),
         pause: Duration::from_millis(5),
         server: ServerParams::default(),
     };
@@ -289,4 +289,18 @@ fn a_queue_shorter_than_a_burst_of_unpaced_tcp_is_noted() {
     let text = with_application("application: bulk").replace("64 packets", "16 packets");
     let fast = text.replace("port_rate: 10 Mbit/s", "port_rate: 1 Gbit/s");
     assert!(!parse(&fast).unwrap().notes().concat().contains("in a row"));
+}
+
+#[test]
+fn flows_that_arrive_at_random_are_read() {
+    let source = read("application: {kind: bulk, arrivals: 20 /s, bytes: {1 kB: 3, 100 kB: 1}}");
+    let bulk = BulkParams {
+        // 100 in 5 s, and six standard deviations.
+        flows: 161,
+        bytes: Some(TransferSizes::Mix(vec![(1_000, 3), (100_000, 1)])),
+        bitrate: None,
+        arrivals: FlowArrivals::Poisson(20_000),
+    };
+    assert_eq!(source.application, ApplicationParams::Bulk(bulk));
+    assert_eq!(source.start_spread, Duration::ZERO);
 }

@@ -46,8 +46,8 @@ fn what_is_asked_for_and_how_often_has_to_be_said() {
     study.yaml:18:35 `requests`: `response` is missing: how large is a response?
     study.yaml:18:35 `requests`: `rate` is missing: how many requests are due, for example `1000 /s`?
     ");
-    assert_snapshot!(said("application: {kind: requests, rate: 1000, response: 1 kB}"), @"study.yaml:18:58 `1000`: `1000` is not a rate of requests: write for example `1000 /s`");
-    assert_snapshot!(said("application: {kind: requests, rate: 0 /s, response: 1 kB}"), @"study.yaml:18:58 `0 /s`: a rate of zero: nothing would be asked for");
+    assert_snapshot!(said("application: {kind: requests, rate: 1000, response: 1 kB}"), @"study.yaml:18:58 `1000`: `1000` is not a rate of events: write for example `1000 /s`");
+    assert_snapshot!(said("application: {kind: requests, rate: 0 /s, response: 1 kB}"), @"study.yaml:18:58 `0 /s`: a rate of zero: nothing would happen");
     assert_snapshot!(said("application: {kind: requests, rate: 99000000 /s, response: 1 kB}"), @"study.yaml:18:58 `99000000 /s`: at most 10000000 /s can be simulated");
 }
 
@@ -144,4 +144,18 @@ fn a_transport_that_answers_to_marks_is_warned_of_where_no_queue_marks() {
 #[test]
 fn an_application_starts_before_it_stops() {
     assert_snapshot!(said("application: bulk, start: 3 s, stop: 3 s"), @"study.yaml:18:48 `3 s`: the source would start at 3 s and stop at 3 s");
+}
+
+#[test]
+fn flows_that_arrive_at_random_have_a_size_and_nothing_else_says_when_they_begin() {
+    assert_snapshot!(said("application: {kind: bulk, arrivals: 10 /s}"), @"study.yaml:18:58 `10 /s`: flows that arrive and never end are ever more: how much does each transfer?; help: give `bytes`, such as `100 kB` or `{exponential: 100 kB}`");
+    assert_snapshot!(said("application: {kind: bulk, arrivals: 10 /s, bytes: 1 kB, flows: 3, stagger: 1 s}"), @"
+    study.yaml:18:85 `3`: `flows` is of a given number of flows, and `arrivals` of flows that begin at random: leave out one of them
+    study.yaml:18:97 `1 s`: `stagger` is of a given number of flows, and `arrivals` of flows that begin at random: leave out one of them
+    ");
+    assert_snapshot!(said("application: {kind: bulk, arrivals: 10000 /s, bytes: 100 B}"), @"study.yaml:18:58 `10000 /s`: with 51343 arrivals of this source, the applications of the scenario have more than 16000 connections; help: 16000 are left for it: lower `arrivals`");
+    assert_snapshot!(said("application: {kind: bulk, arrivals: 10, bytes: 1 kB}"), @"study.yaml:18:58 `10`: `10` is not a rate of events: write for example `1000 /s`");
+    assert_snapshot!(said("application: {kind: bulk, bytes: {1 kB: 0}}"), @"study.yaml:18:48 `bytes`: no size has a weight: nothing would be sent");
+    assert_snapshot!(said("application: {kind: bulk, bytes: {exponential: 100 MB}}"), @"study.yaml:18:48 `bytes`: a mean transfer of 100 MB takes 80 s at the 10 Mbit/s that the device forwards, and the source lasts 5 s: it would not be complete; help: choose a smaller size, or let the source last longer");
+    assert_snapshot!(warned("application: {kind: bulk, arrivals: 130 /s, bytes: {exponential: 10 kB}}"), @"study.yaml:18:58 `130 /s`: warning: flows of 10.4 Mbit/s arrive, and the device forwards 10 Mbit/s: there are more and more of them for as long as the source lasts");
 }

@@ -94,7 +94,7 @@ fn objectives_of_applications_are_read() {
 fn a_source_that_cannot_be_read_may_have_the_application() {
     let objective = "{goodput: 50 kbit/s, request_latency: 20 ms}";
     let requests = "application: {kind: requests, rate: 50, connections: 2, response: 1 kB}";
-    assert_snapshot!(of_application(requests, objective).unwrap_err(), @"study.yaml:19:58 `50`: `50` is not a rate of requests: write for example `1000 /s`");
+    assert_snapshot!(of_application(requests, objective).unwrap_err(), @"study.yaml:19:58 `50`: `50` is not a rate of events: write for example `1000 /s`");
     let many = "application: {kind: requests, rate: 50 /s, connections: 100000, response: 1 kB}";
     assert_snapshot!(of_application(many, objective).unwrap_err(), @"study.yaml:19:78 `100000`: with 100000 connections of this source, the applications of the scenario have more than 16000 connections; help: 16000 are left for it: lower `connections`");
 }

@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use slicewise_applications::Start;
 use slicewise_live::sys::tcp::TcpOptions;
 use slicewise_traffic::application::{
-    ApplicationParams, ApplicationSourceParams, BulkParams, ServerParams,
+    ApplicationParams, ApplicationSourceParams, BulkParams, FlowArrivals, ServerParams,
 };
 use slicewise_traffic::transport::CongestionControl;
 use slicewise_units::Duration as Span;
@@ -44,7 +44,8 @@ enum By {
 
 /// Returns true if iperf3 can make these transfers: all at once, and without an end.
 fn is_for_iperf3(bulk: &BulkParams) -> bool {
-    bulk.bytes.is_none() && bulk.stagger == Span::ZERO && bulk.flows <= MOST_FLOWS
+    let at_once = FlowArrivals::Staggered(Span::ZERO);
+    bulk.bytes.is_none() && bulk.arrivals == at_once && bulk.flows <= MOST_FLOWS
 }
 
 fn server_of(application: &ApplicationParams) -> Option<ServerParams> {

@@ -3,7 +3,7 @@ use crate::example;
 use insta::assert_snapshot;
 use slicewise_live::sys::diag::TcpFigures;
 use slicewise_study::{
-    ApplicationParams, CongestionControl, RequestsParams, ResponseSizes, ServerParams,
+    ApplicationParams, CongestionControl, RequestsParams, ServerParams, TransferSizes,
 };
 use slicewise_wire::PROTOCOL_UDP;
 
@@ -24,7 +24,7 @@ fn requests() -> ApplicationSourceParams {
         per_kilosecond: 1_000,
         connections: 100,
         request_bytes: 100,
-        response: ResponseSizes::Equal(1_000),
+        response: TransferSizes::Equal(1_000),
         server: ServerParams::default(),
     });
     source

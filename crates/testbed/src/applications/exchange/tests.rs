@@ -1,7 +1,7 @@
 use super::*;
 use slicewise_live::sys::time;
 use slicewise_traffic::application::{
-    BulkParams, RequestsParams, ResponseSizes, ShortFlowsParams, VideoParams,
+    BulkParams, FlowArrivals, RequestsParams, ShortFlowsParams, TransferSizes, VideoParams,
 };
 use slicewise_units::{BitRate, Duration as Span};
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn requests_are_answered_over_connections_that_stay_open() {
         per_kilosecond: 400_000,
         connections: 8,
         request_bytes: 150,
-        response: ResponseSizes::Mix(vec![(1, 1), (200_000, 1)]),
+        response: TransferSizes::Mix(vec![(1, 1), (200_000, 1)]),
         server: ServerParams::default(),
     });
     let (start, ended) = over_loopback(params, (21_000, 21_100), after(Span::from_millis(600)));
@@ -68,7 +68,7 @@ fn a_client_opens_its_connection_again_for_each_short_flow() {
     let params = ApplicationParams::ShortFlows(ShortFlowsParams {
         clients: 1,
         request_bytes: 100,
-        response: ResponseSizes::Equal(10_000),
+        response: TransferSizes::Equal(10_000),
         pause: Span::ZERO,
         server: ServerParams::default(),
     });
@@ -82,9 +82,9 @@ fn a_client_opens_its_connection_again_for_each_short_flow() {
 fn bulk_transfers_of_a_size_are_completed() {
     let params = ApplicationParams::Bulk(BulkParams {
         flows: 3,
-        bytes: Some(3_000_000),
+        bytes: Some(TransferSizes::Equal(3_000_000)),
         bitrate: None,
-        stagger: Span::from_millis(10),
+        arrivals: FlowArrivals::Staggered(Span::from_millis(10)),
     });
     let (start, ended) = over_loopback(params, (21_400, 21_500), after(Span::from_millis(800)));
     assert_eq!(ended.failures, []);
@@ -115,7 +115,7 @@ fn a_video_is_played_and_a_server_that_is_absent_is_a_failure() {
     let params = ApplicationParams::ShortFlows(ShortFlowsParams {
         clients: 1,
         request_bytes: 100,
-        response: ResponseSizes::Equal(1),
+        response: TransferSizes::Equal(1),
         pause: Span::ZERO,
         server: ServerParams::default(),
     });
