@@ -272,13 +272,13 @@ impl Simulator {
         let hosts = Hosts::new(&mut topology, scenario, endpoint);
         let senders = hosts.senders.values();
         let adapters: Vec<PortId> = senders.map(|host| topology.port(*host)).collect();
-        // The ports behind which the rest of the path is built, and the link on which each sends.
-        let mut from = adapters.clone();
-        let mut on = LinkParams {
+        // The ports behind which the rest of the path is built, each with the link on which it sends.
+        let links = hosts.senders.keys().map(|host| LinkParams {
             rate: study.link.rate,
-            propagation: study.link.propagation,
+            propagation: study.propagation_from(*host),
             handover: Handover::LastBit,
-        };
+        });
+        let mut from: Vec<(PortId, LinkParams)> = adapters.iter().copied().zip(links).collect();
         let is_controlled = hops
             .iter()
             .any(|(device, _)| flow_control(device).is_some());
@@ -298,11 +298,13 @@ impl Simulator {
                 flow_control: flow_control(device),
             });
             let behind = egress_link(study, device);
-            let is_plain = !is_controlled
-                && !matches!(device.model, DutModel::QosSched(_))
-                && is_as_fast(back(on, study).rate, back(behind, study).rate);
-            for from in from {
-                let ingress = if answers && !is_plain {
+            let is_plain = |on| {
+                !is_controlled
+                    && !matches!(device.model, DutModel::QosSched(_))
+                    && is_as_fast(back(on, study).rate, back(behind, study).rate)
+            };
+            for (from, on) in from {
+                let ingress = if answers && !is_plain(on) {
                     topology.egress(node, way_back(study, device, run.seed)?)
                 } else {
                     topology.port(node)
@@ -314,16 +316,15 @@ impl Simulator {
             if let Some(series) = &study.port_series {
                 topology.vary(port, Arc::clone(series));
             }
-            from = vec![port];
+            from = vec![(port, behind)];
             egress.push(port);
             names.insert(port, format!("device {place}"));
-            on = behind;
         }
-        for last in &from {
+        for (last, on) in &from {
             let sink = topology.port(hosts.receiver);
-            topology.unequal_link((*last, on), (sink, back(on, study)));
+            topology.unequal_link((*last, *on), (sink, back(*on, study)));
         }
-        let links = [adapters, from];
+        let links = [adapters, from.into_iter().map(|(port, _)| port).collect()];
         impair(&mut topology, study, run, scenario, &links);
         let applications = applications(study, run, scenario, &hosts)?;
         let flows = self.flows(study, run, scenario, &hosts)?;

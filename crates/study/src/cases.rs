@@ -39,7 +39,7 @@ pub struct Series {
     pub cases: Vec<Study>,
     /// The axes of the sweep that made the cases, in order; empty where the file lists them.
     pub axes: Vec<SweepAxis>,
-    /// How close values of the first axis are to be between which isolation ceases to hold; `None` where no points are to
+    /// How close values of the first axis are to be between which isolation begins or ceases to hold; `None` where no points are to
     /// be added.
     pub refine: Option<Resolution>,
     /// Settings that do not do in a simulation what they say.

@@ -55,6 +55,7 @@ impl Study {
             port_series,
             path,
             hosts,
+            host_propagation,
             slices,
             populations,
             policies,
@@ -107,6 +108,9 @@ impl Study {
             sent(scenarios.get(scenario)?)
         )
         .ok()?;
+        if !host_propagation.is_empty() {
+            write!(to, " {host_propagation:?}").ok()?;
+        }
         if let Some(series) = port_series {
             // Written out for each run, a trace would take longer than its simulation.
             write!(to, " {:?}", series.sha256()).ok()?;

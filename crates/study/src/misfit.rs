@@ -97,6 +97,7 @@ impl Study {
             TestbedError::Impairments => at(&["link", "impairments"]),
             TestbedError::VaryingRate => at(&["dut", "port_rate"]),
             TestbedError::Propagation(_) => at(&["link", "propagation"]),
+            TestbedError::HostPropagation(host) => at(&["hosts", "propagation", host]),
             TestbedError::Path => at(&["path"]),
             TestbedError::Ecn(source) | TestbedError::Tunnel(source) => {
                 let has = |scenario: &&ScenarioParams| {

@@ -15,6 +15,7 @@ use slicewise_stats::verdict::runs_to_hold;
 use slicewise_stats::words::{count, percent};
 use slicewise_traffic::RateSeries;
 use slicewise_units::Duration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A study: every name resolved, every default filled in, every contradiction refused.
@@ -45,6 +46,8 @@ pub struct Study {
     pub path: Vec<HopParams>,
     /// The hosts.
     pub hosts: HostTiming,
+    /// Propagation delay of the links of hosts that have one of their own, by the name of the host.
+    pub host_propagation: BTreeMap<String, Duration>,
     /// Slices in order; at least one.
     pub slices: Vec<StudySlice>,
     /// Populations in order; where there are any, they send everything.
@@ -139,6 +142,13 @@ pub struct StudyPolicy {
 }
 
 impl Study {
+    /// Propagation delay of the link of a host that sends; `None` is that of sources that name none.
+    #[must_use]
+    pub fn propagation_from(&self, host: Option<&str>) -> Duration {
+        let own = host.and_then(|host| self.host_propagation.get(host));
+        own.copied().unwrap_or(self.link.propagation)
+    }
+
     /// SHA-256, in hexadecimal, over the study's text and every file it names.
     #[must_use]
     pub fn digest(&self) -> &str {

@@ -72,6 +72,12 @@ pub enum TestbedError {
          most {UNNOTICED_PROPAGATION} in a study that extends this one"
     )]
     Propagation(Duration),
+    /// A host has a link of its own length, and a testbed has one host that sends.
+    #[error(
+        "host `{0}` has a link of its own length (`hosts.propagation`), and on a testbed one host sends everything: simulate the \
+         study, or leave it out in a study that extends this one (`without: [hosts.propagation]`)"
+    )]
+    HostPropagation(String),
     /// A source sends ECN-capable packets, and those of a testbed do not.
     #[error(
         "source `{0}` is ECN-capable (`headers: {{ecn: ..}}`), and senders of a testbed are not: simulate the study, or leave \
@@ -281,6 +287,11 @@ impl Study {
             (!self.link.impairments.is_none()).then_some(TestbedError::Impairments),
             (self.port_series.is_some()).then_some(TestbedError::VaryingRate),
             (propagation > UNNOTICED_PROPAGATION).then_some(TestbedError::Propagation(propagation)),
+            self.host_propagation
+                .keys()
+                .next()
+                .cloned()
+                .map(TestbedError::HostPropagation),
             (!self.path.is_empty()).then_some(TestbedError::Path),
             marked.map(|source| TestbedError::Ecn(source.name.clone())),
             tunnelled.map(|(name, ..)| TestbedError::Tunnel(name.clone())),

@@ -78,6 +78,18 @@ duration: 1 s
             "file.yaml:3:37",
             "the links of this study take 5 ms",
         ),
+        TestbedError::HostPropagation(_) => (
+            changed(&[
+                (
+                    "link: {rate: 1 Gbit/s}",
+                    "link: {rate: 1 Gbit/s}\nhosts: {propagation: {far: 5 ms}}",
+                ),
+                ("pattern: cbr", "host: far, pattern: cbr"),
+            ]),
+            "gateway",
+            "file.yaml:4:28",
+            "host `far` has a link of its own length",
+        ),
         TestbedError::Path => (
             changed(&[
                 (
@@ -147,6 +159,7 @@ fn whatever_keeps_a_study_from_a_testbed_has_its_place() {
         TestbedError::Impairments,
         TestbedError::VaryingRate,
         TestbedError::Propagation(Duration::ZERO),
+        TestbedError::HostPropagation("far".to_owned()),
         TestbedError::Path,
         TestbedError::Ecn(name()),
         TestbedError::Tunnel(name()),

@@ -128,3 +128,31 @@ fn acknowledgements_go_back_to_the_host_that_sent() {
         assert!(transport.rtt_samples > 100);
     }
 }
+
+#[test]
+fn a_host_at_a_greater_distance_has_longer_round_trips() {
+    let at = |propagation: &str| {
+        let text = UDP
+            .replace("headers: {vlan: 10}", "headers: {vlan: 10, protocol: tcp}")
+            .replace(
+                "pattern: cbr, rate: 75 Mbit/s, counts: L1, payload: 1000 B",
+                "application: bulk",
+            )
+            .replace("pattern: poisson, rate: 75", "pattern: poisson, rate: 1");
+        let text = format!("{text}hosts: {{propagation: {{{propagation}}}}}\n");
+        let record = run(&changed(&text, &[]), 0);
+        let transport = &record.applications[0].transport;
+        assert!(transport.rtt_samples > 20);
+        let ways = [0, 1].map(|slice| record.slices[slice].whole.delay.min_ns);
+        (ways, transport.rtt_min_ns)
+    };
+    let ([near, other], near_rtt) = at("b: 10 us");
+    let ([far, other_still], far_rtt) = at("a: 5010 us");
+    assert!(other.abs_diff(other_still) < 100_000);
+    // One way more, and there and back.
+    assert!((far - near).abs_diff(5_000_000) < 100_000, "{near} {far}");
+    assert!(
+        (far_rtt - near_rtt).abs_diff(10_000_000) < 200_000,
+        "{near_rtt} {far_rtt}"
+    );
+}

@@ -163,7 +163,7 @@ fn bound(
         let outside = flow
             .late_ns
             .clone()
-            .map(|late| late.saturating_sub(schedulers));
+            .map(|late| late.saturating_sub(schedulers).saturating_add(flow.link_ns));
         outside_ns = outside_ns.and_then(|most| Ok(outside?.max(most)));
     }
     // A pause holds frames before the device that sends it: in hosts, or in the device before it.
@@ -184,7 +184,7 @@ fn bound(
     }))
 }
 
-/// Part of one-way delay beside waiting in hosts and schedulers, ns.
+/// Part of one-way delay behind the first link, beside waiting in schedulers, ns.
 fn constant_ns(study: &Study, hops: &[(&DutParams, &PolicyParams)]) -> u64 {
     let link = study.link;
     let varies = link.impairments.egress.delay_variation;
@@ -194,7 +194,6 @@ fn constant_ns(study: &Study, hops: &[(&DutParams, &PolicyParams)]) -> u64 {
     };
     let parts = [
         ROUNDING.nanos(),
-        link.propagation.nanos(),
         hops.iter().map(in_hop).fold(0, u64::saturating_add),
         varies.map_or(0, |variation| variation.up_to.nanos()),
         study.hosts.interrupt_moderation.nanos(),

@@ -37,6 +37,8 @@ pub(super) struct Progress {
     /// A: the latest arrival at the next device after the moment it was sent, beside what is the same for all frames, ns; or why that
     /// has no bound.
     pub(super) late_ns: Result<u64, String>,
+    /// Propagation delay of the link of its host, ns: a source at its end would be the same to the device.
+    pub(super) link_ns: u64,
     /// Frames of one stream stay in order.
     stream: usize,
     /// Its class on each device so far, where that guarantees it something.
@@ -81,6 +83,7 @@ impl<'a> Walk<'a> {
                 guarantees: 0,
                 schedulers_ns: Ok(0),
                 late_ns: late[stream].clone(),
+                link_ns: study.propagation_from(host).nanos(),
                 stream,
                 passed: Vec::new(),
                 headers,

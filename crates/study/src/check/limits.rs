@@ -49,6 +49,18 @@ impl Checker<'_> {
                 "shorten `link.propagation` and `dut.processing_delay`, or give `duration` more than their sum");
         }
         let Some(hosts) = &spec.hosts else { return };
+        for (name, time) in hosts.value.propagation.iter() {
+            let transit = time
+                .value
+                .nanos()
+                .saturating_add(each_link.nanos())
+                .saturating_add(in_device.nanos());
+            if transit >= duration.nanos() {
+                problem!(self.problems, time.span => "a packet of host `{}` would take {}, and none would arrive in a run of \
+                    {duration}", name.value, Duration::from_nanos(transit);
+                    "give it a shorter link, or `duration` more");
+            }
+        }
         let waits = [
             ("timer", network.hosts.timer),
             ("send_cost", network.hosts.send_cost),

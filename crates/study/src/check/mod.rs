@@ -61,8 +61,7 @@ use crate::device;
 use crate::diagnostics::{Diagnostics, MAX_DIAGNOSTICS, closest};
 use crate::file::{Entry, FileError, Files, Key, Node, Placed, Problems, Settings, Sources, Span};
 use crate::params::{
-    DutModel, DutParams, HostTiming, MeasureParams, PopulationParams, ScenarioParams, StudyLink,
-    StudySlice,
+    DutModel, DutParams, MeasureParams, PopulationParams, ScenarioParams, StudyLink, StudySlice,
 };
 use crate::quick::usual_scenarios;
 use crate::spec::{
@@ -73,7 +72,7 @@ use crate::{problem, settings};
 use case::CaseSpec;
 use dpdk::ProfilePlace;
 use ios::AttachedPolicies;
-use network::{DutSpec, MarginsSpec};
+use network::{DutSpec, HostsSpec, MarginsSpec};
 use policies::PolicyFileSpec;
 use populations::PopulationSpec;
 use published::PublishedSpec;
@@ -148,7 +147,7 @@ settings! {
         /// The devices of `path`, by name.
         devices: Named<Placed<DutSpec>>,
         /// The hosts that send and receive.
-        hosts: Option<Placed<HostTiming>>,
+        hosts: Option<Placed<HostsSpec>>,
         /// The slices, by name.
         slices: Named<Placed<SliceSpec>>,
         /// Traffic sources that every scenario has, by name, unless the scenario says otherwise.
@@ -388,6 +387,8 @@ impl<'a> Checker<'a> {
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         self.check_objectives_of_applications(spec, &scenarios);
+        let hosts = spec.hosts.as_ref();
+        let host_propagation = self.host_propagation(hosts, &scenarios, &network.dut);
         let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         self.check_rests_on(spec);
         self.check_port_series(spec, &network, &policies);
@@ -444,6 +445,7 @@ impl<'a> Checker<'a> {
             port_series: network.port_series,
             path,
             hosts: network.hosts,
+            host_propagation,
             slices,
             populations,
             policies,

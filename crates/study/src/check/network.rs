@@ -5,19 +5,22 @@ use super::policies::PolicyFileSpec;
 use super::port_rate::{PortRateSpec, PortSeries};
 use super::qos_sched::{BurstsSpec, OF_THREADS, ThreadsSpec};
 use super::{Checker, StudySpec};
+use crate::diagnostics::suggestion;
 use crate::file::Placed;
 use crate::params::{
     CRYSTAL_PPB, DutModel, DutParams, FlowControlParams, HostTiming, LicenceParams,
-    MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, QosSchedThreads, StudyLink, SwitchParams,
+    MAX_SLOWNESS_PPB, MeasureParams, QosSchedRings, QosSchedThreads, ScenarioParams, StudyLink,
+    SwitchParams,
 };
 use crate::spec::{
-    At, Borrows, Fraction, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
+    At, Borrows, Fraction, Named, PartsPerMillion, PassingRate, Positive, Scalar, Short, narrowed,
 };
 use crate::{problem, settings};
 use slicewise_model::{BurstSpec, Rate};
 use slicewise_stats::collect::MAX_BINS;
 use slicewise_stats::description::Margins;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings of a `switch` alone.
 const OF_SWITCH: [&str; 5] = ["queues", "buffer", "hysteresis", "credit", "flow_control"];
@@ -204,27 +207,39 @@ settings! {
     }
 }
 
+/// Hosts: their times, and where some of them are.
+#[derive(Debug, Clone)]
+pub(crate) struct HostsSpec {
+    pub(super) timing: HostTiming,
+    pub(super) propagation: Named<At<Duration>>,
+}
+
 settings! {
     /// The hosts that send and receive.
-    impl HostTiming as "HostSpec" = Self {
-        timer: IPERF3_TIMER,
-        clock_drift_ppb: CRYSTAL_PPB,
-        timer_slack: Duration::ZERO,
-        send_cost: Duration::ZERO,
-        interrupt_moderation: Duration::ZERO,
+    impl HostsSpec as "HostSpec" = Self {
+        timing: HostTiming {
+            timer: IPERF3_TIMER,
+            clock_drift_ppb: CRYSTAL_PPB,
+            timer_slack: Duration::ZERO,
+            send_cost: Duration::ZERO,
+            interrupt_moderation: Duration::ZERO,
+        },
+        propagation: Named::default(),
     };
     {
         /// Period of the timer on which an iperf3 source wakes. Default 1 ms, as iperf3.
-        timer: Positive = |hosts, timer| hosts.timer = timer.0,
+        timer: Positive = |hosts, timer| hosts.timing.timer = timer.0,
         /// By how much the clock of each source is slower than that of the source before it. Default
         /// 100 ppm, what IEEE 802.3 lets a crystal be off; 0 ppm where all have one clock.
-        clock_drift: ClockDrift = |hosts, drift| hosts.clock_drift_ppb = drift.0.ppb(),
+        clock_drift: ClockDrift = |hosts, drift| hosts.timing.clock_drift_ppb = drift.0.ppb(),
         /// How late the operating system may wake it. Default 0 s.
-        timer_slack,
+        timer_slack => timing.timer_slack,
         /// Least time between two packets that a source sends back to back. Default 0 s.
-        send_cost,
+        send_cost => timing.send_cost,
         /// How long the receiving interface may wait before it raises an interrupt. Default 0 s.
-        interrupt_moderation,
+        interrupt_moderation => timing.interrupt_moderation,
+        /// By the name of a host that sends: propagation delay of its link. Default: that of `link`.
+        propagation,
     }
 }
 
@@ -409,11 +424,11 @@ impl Checker<'_> {
         Some(dut)
     }
 
-    pub(super) fn hosts(&mut self, spec: Option<&Placed<HostTiming>>) -> HostTiming {
+    pub(super) fn hosts(&mut self, spec: Option<&Placed<HostsSpec>>) -> HostTiming {
         let Some(spec) = spec else {
-            return <HostTiming as crate::file::Settings>::start();
+            return <HostsSpec as crate::file::Settings>::start().timing;
         };
-        let hosts = spec.value;
+        let hosts = spec.value.timing;
         if let Some(at) = spec.place("timer_slack")
             && hosts.timer_slack > hosts.timer
         {
@@ -421,6 +436,36 @@ impl Checker<'_> {
             problem!(self.problems, at => "this is longer than the timer's period of {timer}");
         }
         hosts
+    }
+
+    /// Propagation delays of the links of hosts that sources name.
+    pub(super) fn host_propagation(
+        &mut self,
+        spec: Option<&Placed<HostsSpec>>,
+        scenarios: &[ScenarioParams],
+        dut: &DutParams,
+    ) -> BTreeMap<String, Duration> {
+        let Some(spec) = spec else {
+            return BTreeMap::new();
+        };
+        let hosts = scenarios.iter().flat_map(ScenarioParams::hosts).flatten();
+        let known: Vec<&str> = hosts.collect::<BTreeSet<_>>().into_iter().collect();
+        for (name, _) in spec.value.propagation.iter() {
+            if !known.contains(&name.value.as_str()) {
+                problem!(self.problems, name.span => "no source has the host `{}`", name.value;
+                    "{}", suggestion(&name.value, &known).unwrap_or_else(|| "give a source `host: NAME`".to_owned()));
+            }
+        }
+        if let DutModel::Switch(switch) = dut.model
+            && switch.flow_control.is_some()
+            && let Some(at) = spec.place("propagation")
+        {
+            problem!(self.problems, at => "the device sends pause frames, and hosts at several distances are not modelled with \
+                them"; "give `link.propagation` alone");
+        }
+        let propagation = spec.value.propagation.iter();
+        let propagation = propagation.map(|(name, time)| (name.value.clone(), time.value));
+        propagation.collect()
     }
 
     /// The series of a run has a whole number of bins, and no more than fit in memory.

@@ -35,7 +35,7 @@ settings! {
         [required] axes: Named<Placed<AxisSpec>>,
         /// Points that are drawn at random, instead of all of the grid.
         sample: Option<Placed<SampleSpec>>,
-        /// How close two values of the first axis have to be between which performance isolation ceases to hold, in the unit
+        /// How close two values of the first axis have to be of which performance isolation holds at one alone, in the unit
         /// of the axis, or in percent of the smaller one where the axis has another unit: until they are, a run adds points
         /// between them.
         refine: Option<At<String>>,

@@ -145,7 +145,7 @@ pub(super) struct Place<'a> {
     slices: &'a [StudySlice],
     /// Their names.
     slice_names: &'a [&'a str],
-    spec: &'a StudySpec,
+    pub(super) spec: &'a StudySpec,
     pub(super) network: &'a Network,
 }
 

@@ -6,7 +6,11 @@ use slicewise_study::{Pacing, Study};
 
 /// The study of the other tests with two sources of 600 Mbit/s, on these hosts, on links of 1 Gbit/s.
 fn on(steady: &str, other: &str) -> Result<Study, String> {
-    let text = STUDY
+    parse(&study_text(steady, other))
+}
+
+fn study_text(steady: &str, other: &str) -> String {
+    STUDY
         .replace(
             "pattern: cbr, rate: 50 %",
             &format!("pattern: cbr, rate: 600 Mbit/s{steady}"),
@@ -14,8 +18,7 @@ fn on(steady: &str, other: &str) -> Result<Study, String> {
         .replace(
             "pattern: poisson, rate: 20 Mbit/s",
             &format!("pattern: cbr, rate: 600 Mbit/s{other}"),
-        );
-    parse(&text)
+        )
 }
 
 #[test]
@@ -61,7 +64,7 @@ fn on_real_packets_there_is_one_host() {
 
 #[test]
 fn the_bound_of_a_slice_counts_what_its_own_host_sends() {
-    let bound = |steady: &str, rest: &str| {
+    let bound_at = |steady: &str, rest: &str, hosts: &str| {
         let text = STUDY
             .replace("payload: 1000 B", &format!("payload: 1000 B{steady}"))
             .replace("pattern: poisson", "pattern: cbr")
@@ -77,10 +80,11 @@ fn the_bound_of_a_slice_counts_what_its_own_host_sends() {
                 "    sources: {other",
                 &format!("    sources: {{{rest}other"),
             );
-        let study = parse(&text).unwrap();
+        let study = parse(&format!("{text}\n{hosts}")).unwrap();
         let policies = study.description("test").policies;
         policies[1].delay_bounds.get("gold").map(|b| b.outside_ns)
     };
+    let bound = |steady: &str, rest: &str| bound_at(steady, rest, "");
     let alone = bound(", host: a", "").unwrap();
     let shared = bound("", "").unwrap();
     // A frame of 546 B, of 24 B more on the wire.
@@ -88,4 +92,40 @@ fn the_bound_of_a_slice_counts_what_its_own_host_sends() {
     let tcp = "bulk: {slice: rest, headers: {vlan: 20}, application: bulk}, ";
     assert_eq!(bound("", tcp), None);
     assert_eq!(bound(", host: a", tcp), Some(alone));
+    // A longer link of its own host, and of another one.
+    let far = "hosts: {propagation: {a: 20 ms}}\n";
+    assert_eq!(bound_at(", host: a", "", far), Some(alone + 20_000_000));
+    let other = "far: {slice: rest, host: b, pattern: cbr, rate: 1 Mbit/s, payload: 500 B}, ";
+    let far = "hosts: {propagation: {b: 20 ms}}\n";
+    assert_eq!(bound_at(", host: a", other, far), Some(alone));
+}
+
+#[test]
+fn a_host_may_have_a_link_of_its_own_length() {
+    let at = |hosts: &str| {
+        let study = on(", host: a", ", host: b").unwrap();
+        let text = format!("{}\nhosts: {hosts}\n", study_text(", host: a", ", host: b"));
+        parse(&text).inspect(|it| assert_ne!(it.inputs(0, 1, 1), study.inputs(0, 1, 1)))
+    };
+    let study = at("{propagation: {b: 20 ms}}").unwrap();
+    let of = |host| study.propagation_from(host).to_string();
+    assert_eq!(
+        (of(Some("a")), of(Some("b")), of(None)),
+        ("0 ns".into(), "20 ms".into(), "0 ns".into())
+    );
+    assert_snapshot!(study.into_testbed(Pacing::Departures).unwrap_err().to_string(), @"host `b` has a link of its own length (`hosts.propagation`), and on a testbed one host sends everything: simulate the study, or leave it out in a study that extends this one (`without: [hosts.propagation]`)");
+    assert_snapshot!(at("{propagation: {bb: 20 ms}}").unwrap_err(), @"study.yaml:35:23 `bb`: no source has the host `bb`; help: did you mean `b`?");
+    assert_snapshot!(at("{propagation: {a: 5 s}}").unwrap_err(), @"study.yaml:35:26 `5 s`: a packet of host `a` would take 5 s, and none would arrive in a run of 5 s; help: give it a shorter link, or `duration` more");
+    assert_snapshot!(at("{propagation: 20 ms}").unwrap_err(), @"study.yaml:35:22 `20 ms`: keys with values are expected here");
+    let switch = |text: &str| {
+        text.replace(
+            "model: port",
+            "model: switch\n  flow_control: {buffer: 1 MB, high: 500 kB, low: 400 kB}",
+        )
+    };
+    let text = format!(
+        "{}\nhosts: {{propagation: {{b: 20 ms}}}}\n",
+        study_text(", host: a", ", host: b")
+    );
+    assert_snapshot!(parse(&switch(&text)).unwrap_err(), @"study.yaml:36:9 `propagation`: the device sends pause frames, and hosts at several distances are not modelled with them; help: give `link.propagation` alone");
 }
