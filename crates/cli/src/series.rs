@@ -169,7 +169,18 @@ fn simulate(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<
     if exit == Exit::Success
         && let Some(resolution) = &series.refine
     {
-        exit = refine::refine(options, &mut folder, resolution)?;
+        exit = refine::refine(options, &mut folder, resolution, |folder, points| {
+            let runs = points.iter().map(|(study, policies)| {
+                let selection = Selection {
+                    policies: policies.clone(),
+                    ..options.selection.clone()
+                };
+                wanted_runs(&selection, study)
+            });
+            let runs = runs.collect::<Result<Vec<_>, _>>()?;
+            let studies: Vec<Study> = points.iter().map(|(study, _)| study.clone()).collect();
+            Ok(carry_out(options, folder, &studies, &runs)?.0)
+        })?;
     }
     if exit == Exit::Interrupted || !has_runs {
         return Ok(exit);

@@ -216,26 +216,16 @@ fn is_undecided(cell: &Cell) -> bool {
     cell.word == Outcome::Inconclusive.to_string()
 }
 
-/// Lines on the values of the first axis at which isolation is undecided: what would decide, and where a search stops.
+/// Lines on the values of the first axis at which isolation is undecided, and what would decide.
 pub(crate) fn undecided(points: &[&Findings]) -> Vec<String> {
     let map = VerdictMap::of_attribute(points, 0);
     let line = |row: &MapRow<Cell>| {
         let cells = map.columns.iter().zip(&row.cells);
-        let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?)));
-        let cells: Vec<(&Coordinate, &Cell)> = cells.collect();
-        let is_open = |(_, cell): &&(&Coordinate, &Cell)| is_undecided(cell);
-        let open: Vec<&Coordinate> = cells
-            .iter()
-            .filter(is_open)
-            .map(|(value, _)| *value)
-            .collect();
-        let first = cells.iter().position(|cell| is_open(&cell))?;
-        let held = cells.iter().take_while(|(_, cell)| cell.sign == "holds");
-        let stop = match (first, held.count() == first) {
-            (0, _) => "; `refine` searches only where the first value holds",
-            (_, true) => "; `refine` does not search beyond",
-            (_, false) => "",
-        };
+        let open = cells.filter(|(_, cell)| cell.as_ref().is_some_and(is_undecided));
+        let open: Vec<&Coordinate> = open.map(|(value, _)| value).collect();
+        if open.is_empty() {
+            return None;
+        }
         let needed = points.iter().filter_map(|point| {
             let (value, others) = point.study().coordinates.split_first()?;
             let verdict = point.main().verdict(&row.policy)?;
@@ -251,7 +241,7 @@ pub(crate) fn undecided(points: &[&Findings]) -> Vec<String> {
             .map(|value| format!(", {} {}", value.axis, value.text));
         let values: Vec<&str> = open.iter().map(|value| value.text.as_str()).collect();
         Some(format!(
-            "{}{}: undecided at {}{needed}{stop}",
+            "{}{}: undecided at {}{needed}",
             row.policy,
             at.collect::<String>(),
             values.join(", ")
@@ -269,26 +259,29 @@ pub struct PointBetween {
     pub values: Vec<String>,
 }
 
-/// Points of a sweep half way between the last value of the first axis up to which isolation holds and the next one, for
+/// Points of a sweep half way between two neighbouring values of the first axis of which isolation holds at one alone, for
 /// each policy and values of the other axes, until these are as close as `resolution`.
 #[must_use]
 pub fn points_between(points: &[&Findings], resolution: &Resolution) -> Vec<PointBetween> {
     let map = VerdictMap::of_attribute(points, 0);
-    let between = |row: &MapRow<Cell>| {
+    let of_row = |row: &MapRow<Cell>| {
         let cells = map.columns.iter().zip(&row.cells);
         let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == "holds")));
         let cells: Vec<(&Coordinate, bool)> = cells.collect();
-        let last = cells.iter().take_while(|(_, holds)| *holds).count();
-        let (lower, _) = cells.get(last.checked_sub(1)?)?;
-        let (upper, _) = cells.get(last)?;
-        let others = row.at.iter().map(|value| value.text.clone());
-        let values = std::iter::once(resolution.between(lower, upper)?).chain(others);
-        Some(PointBetween {
-            policy: row.policy.clone(),
-            values: values.collect(),
-        })
+        let between = |pair: &[(&Coordinate, bool)]| {
+            let &[(lower, one), (upper, other)] = pair else {
+                return None;
+            };
+            let value = (one != other).then(|| resolution.between(lower, upper))??;
+            let others = row.at.iter().map(|value| value.text.clone());
+            Some(PointBetween {
+                policy: row.policy.clone(),
+                values: std::iter::once(value).chain(others).collect(),
+            })
+        };
+        cells.windows(2).filter_map(between).collect::<Vec<_>>()
     };
-    map.rows.iter().filter_map(between).collect()
+    map.rows.iter().flat_map(of_row).collect()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Points that a sweep gets where isolation ceases to hold: a search for the largest value of its first axis.
+//! Points that a sweep gets where isolation begins or ceases to hold: a search along its first axis.
 
-use super::{carry_out, path_of, series_folder};
-use crate::arguments::{RunOptions, Selection};
-use crate::execution::{as_asked, wanted_runs};
+use super::{folder_name, path_of, series_folder};
+use crate::arguments::RunOptions;
+use crate::execution::as_asked;
 use crate::exit::Exit;
 use crate::report::report_failure;
 use crate::{Failure, noteln};
@@ -10,28 +10,24 @@ use slicewise_report::{CaseReport, PointBetween, case, points_between};
 use slicewise_results::SeriesFolder;
 use slicewise_stats::sweep::Resolution;
 use slicewise_stats::words::count;
-use slicewise_study::{RunSpec, Series, Study};
+use slicewise_study::{Series, Study};
 use std::path::Path;
 
-/// Add points to the sweep of `options` and run the policies whose verdict changes there, until the values between which
-/// isolation ceases to hold are as close as `resolution`. `folder` knows the added points then.
+/// Studies at added points, each with the policies to run there.
+pub(super) type Points = Vec<(Study, Vec<String>)>;
+
+/// Add points to the sweep of `options`, and let `carry_out` run there the policies whose verdict changes, until the values
+/// between which isolation begins or ceases to hold are as close as `resolution`. `folder` knows the added points then.
 pub(super) fn refine(
     options: &RunOptions,
     folder: &mut SeriesFolder,
     resolution: &Resolution,
+    mut carry_out: impl FnMut(&SeriesFolder, &Points) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let mut added: Vec<PointBetween> = Vec::new();
     let mut cases: Vec<CaseReport> = Vec::new();
     for path in folder.cases() {
         judge(&path, &mut cases)?;
-    }
-    if !cases
-        .iter()
-        .any(|case| case.findings.main().verdicts.is_judged())
-    {
-        noteln!(
-            "note: `refine` has nothing to search: no verdict of isolation depends on the axis, as nothing was judged"
-        );
     }
     loop {
         let findings: Vec<_> = cases.iter().map(|case| &case.findings).collect();
@@ -41,6 +37,11 @@ pub(super) fn refine(
         // A run whose record cannot be used is not repeated here.
         points.retain(|point| !added.contains(point));
         if points.is_empty() {
+            if added.is_empty() {
+                noteln!(
+                    "note: `refine` adds no point: nowhere does isolation hold at one value of the axis and not at the next one that can be told apart"
+                );
+            }
             return Ok(Exit::Success);
         }
         added.extend(points.iter().cloned());
@@ -52,12 +53,20 @@ pub(super) fn refine(
         }
         let series = Series::load_with_points(&options.selection.study, &values)
             .map_err(|found| Failure::mistakes(found, &options.selection.study))?;
-        *folder = series_folder(options, &series, &series.cases, Vec::new())?;
-        let (studies, runs) = between(options, &series, &points)?;
-        let number = count(studies.len() as u64, "point");
-        noteln!("{number} between those where isolation ceases to hold");
-        let (exit, _) = carry_out(options, folder, &studies, &runs)?;
-        for study in &studies {
+        let left_out = folder.description().left_out.clone();
+        let is_run = |study: &&Study| {
+            let name = folder_name(options, study);
+            left_out
+                .iter()
+                .all(|left| Some(&left.case) != name.as_ref())
+        };
+        let studies: Vec<Study> = series.cases.iter().filter(is_run).cloned().collect();
+        *folder = series_folder(options, &series, &studies, left_out)?;
+        let points = at(&points, options, studies);
+        let number = count(points.len() as u64, "point");
+        noteln!("{number} between those where isolation begins or ceases to hold");
+        let exit = carry_out(folder, &points)?;
+        for (study, _) in &points {
             judge(&path_of(options, study), &mut cases)?;
         }
         if exit != Exit::Success {
@@ -75,30 +84,20 @@ fn judge(path: &Path, cases: &mut Vec<CaseReport>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The studies of `points`, and the runs of their policies.
-fn between(
-    options: &RunOptions,
-    series: &Series,
-    points: &[PointBetween],
-) -> Result<(Vec<Study>, Vec<Vec<RunSpec>>), Failure> {
-    let (mut studies, mut runs) = (Vec::new(), Vec::new());
-    for study in &series.cases {
+/// Those of `studies` that are at `points`.
+fn at(points: &[PointBetween], options: &RunOptions, studies: Vec<Study>) -> Points {
+    let policies_at = |study: &Study| -> Vec<String> {
         let is_at = |point: &&PointBetween| {
             let values = study.coordinates.iter().map(|value| &value.text);
             values.eq(&point.values)
         };
-        let policies = points.iter().filter(is_at);
-        let policies: Vec<String> = policies.map(|point| point.policy.clone()).collect();
-        if policies.is_empty() {
-            continue;
-        }
-        let study = as_asked(&options.selection, study.clone());
-        let of_policies = Selection {
-            policies,
-            ..options.selection.clone()
-        };
-        runs.push(wanted_runs(&of_policies, &study)?);
-        studies.push(study);
-    }
-    Ok((studies, runs))
+        let points = points.iter().filter(is_at);
+        points.map(|point| point.policy.clone()).collect()
+    };
+    let studies = studies.into_iter().map(|study| {
+        let policies = policies_at(&study);
+        (as_asked(&options.selection, study), policies)
+    });
+    let is_run = |(_, policies): &(Study, Vec<String>)| !policies.is_empty();
+    studies.filter(is_run).collect()
 }

@@ -1,5 +1,6 @@
 //! Cases of a file on real packets.
 
+use super::refine::{Points, refine};
 use super::{folder_name, headline, of_case, reported, series_folder};
 use crate::Failure;
 use crate::arguments::RunOptions;
@@ -13,17 +14,39 @@ use slicewise_study::{Pacing, Series, Study};
 /// One case after the other: a testbed carries out one run at a time.
 pub fn run(options: &RunOptions, series: &Series, studies: &[Study]) -> Result<Exit, Failure> {
     let (studies, left_out) = those_for_testbed(options, studies)?;
-    let folder = series_folder(options, series, &studies, left_out)?;
+    let mut folder = series_folder(options, series, &studies, left_out)?;
+    let policies = &options.selection.policies;
+    let studies = studies
+        .iter()
+        .map(|study| (study.clone(), policies.clone()));
+    let mut exit = measure(options, &studies.collect())?;
+    if exit == Exit::Success
+        && let Some(resolution) = &series.refine
+    {
+        exit = refine(options, &mut folder, resolution, |_, points| {
+            measure(options, points)
+        })?;
+    }
+    match exit {
+        Exit::Interrupted => Ok(exit),
+        other => reported(options, &folder, other),
+    }
+}
+
+/// Run each of these studies with its policies.
+fn measure(options: &RunOptions, studies: &Points) -> Result<Exit, Failure> {
     let mut worst = Exit::Success;
-    for study in &studies {
+    for (study, policies) in studies {
         noteln!("{}", headline(&study.name, &study.title));
-        match run::run(&of_case(options, study), study.clone())? {
+        let mut options = of_case(options, study);
+        options.selection.policies.clone_from(policies);
+        match run::run(&options, study.clone())? {
             Exit::Success => {}
             Exit::Interrupted => return Ok(Exit::Interrupted),
             other => worst = other,
         }
     }
-    reported(options, &folder, worst)
+    Ok(worst)
 }
 
 /// The cases that a testbed can carry out, and the others: what is wrong with the last one is said before the first is

@@ -32,7 +32,7 @@ fn values_between_which_isolation_ceases_to_hold_come_as_close_as_asked_for() {
     // Only the policy whose verdict changes is run there.
     assert_eq!(
         notes
-            .matches("1 point between those where isolation ceases to hold")
+            .matches("1 point between those where isolation begins or ceases to hold")
             .count(),
         4
     );
@@ -56,16 +56,38 @@ fn values_between_which_isolation_ceases_to_hold_come_as_close_as_asked_for() {
 }
 
 #[test]
-fn a_search_says_at_which_values_it_stops_and_what_would_decide() {
+fn the_smallest_value_from_which_isolation_holds_is_found_as_well() {
+    let sandbox = Sandbox::new();
+    let sweep = SWEEP.replace(
+        "path: scenarios.crowded.sources.rest.rate, values: [40 %, 120 %]",
+        "path: dut.port_rate, values: [8 Mbit/s, 16 Mbit/s]",
+    );
+    let sweep = sweep.replace("load:", "rate:").replace("5 %", "1 Mbit/s");
+    let study = STUDY.replace("rate: 90 %", "rate: 7 Mbit/s");
+    let study = study.replace("rate: 40 %", "rate: 4 Mbit/s");
+    let study = study.replace("guaranteed: true", "guaranteed: true, objective: {loss: 1 %}");
+    sandbox.write("sweep.yaml", format!("{study}{sweep}"));
+    let (printed, _) = run(&sandbox, &[]);
+    insta::assert_snapshot!(printed.split("Resource").next().unwrap(), @"
+    Performance isolation: lost
+    ──────────────────────────────────────────────────────────────
+     policy  holds, by rate  broken, by rate  8 Mbit/s  16 Mbit/s
+    ══════════════════════════════════════════════════════════════
+     shared  from 12 Mbit/s  up to 11 Mbit/s  ✗ 19.7 %  ✓ 0 %
+     first   everywhere      –                ✓ 0 %     ✓ 0 %
+    ──────────────────────────────────────────────────────────────
+    ");
+}
+
+#[test]
+fn what_would_decide_is_said_and_that_a_search_finds_nothing_between() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.yaml", format!("{STUDY}{SWEEP}"));
-    let (printed, _) = run(&sandbox, &["--repetitions", "1"]);
-    let stop = "; `refine` searches only where the first value holds\n";
-    contains(&printed, stop);
-    let page = sandbox.read("out/report.html");
+    let (printed, notes) = run(&sandbox, &["--repetitions", "1"]);
+    contains(&printed, "shared: undecided at 40 %, 120 % (about");
     contains(
-        &page,
-        "<code>refine</code> searches only where the first value holds",
+        &notes,
+        "note: `refine` adds no point: nowhere does isolation hold at one value of the axis and not at the next",
     );
 }
 
@@ -74,5 +96,5 @@ fn policies_that_are_not_run_get_no_points() {
     let sandbox = Sandbox::new();
     sandbox.write("sweep.yaml", format!("{STUDY}{SWEEP}"));
     let (_, notes) = run(&sandbox, &["--policy", "first"]);
-    assert!(!notes.contains("between"), "{notes}");
+    assert!(!notes.contains("point between"), "{notes}");
 }
