@@ -438,7 +438,7 @@ pub enum CompareFailOn {
 pub struct ExportOptions {
     /// The study file.
     pub study: PathBuf,
-    /// The case, of a file that holds several.
+    /// The case, of a file that holds several; of a sweep also any point, by its coordinates: `load=70 %,flows=4`.
     #[arg(long, value_name = "NAME")]
     pub case: Option<String>,
     /// The policy; as it is in one phase of a timeline, `POLICY/PHASE` [default: the first phase].
@@ -475,7 +475,7 @@ pub struct GatewayOptions {
     /// Instead of a configuration: a study, whose link is emulated with one of its policies.
     #[arg(long, value_name = "STUDY", requires_all = ["policy", "interfaces"], conflicts_with = "config")]
     pub study: Option<PathBuf>,
-    /// The case, of a file that holds several.
+    /// The case, of a file that holds several; of a sweep also any point, by its coordinates: `load=70 %,flows=4`.
     #[arg(long, value_name = "NAME", requires = "study")]
     pub case: Option<String>,
     /// The policy of the study.

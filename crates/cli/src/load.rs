@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::noteln;
 use crate::output;
 use slicewise_stats::words::count;
-use slicewise_study::{Diagnostics, Study, StudyFile, StudyPolicy};
+use slicewise_study::{Diagnostics, Series, Study, StudyFile, StudyPolicy};
 use std::path::Path;
 
 /// Cases that a message names.
@@ -15,13 +15,16 @@ pub fn load_study_file(path: &Path) -> Result<StudyFile, Failure> {
     StudyFile::load(path).map_err(|found| Failure::mistakes(found, path))
 }
 
-/// Load a study, or the case of that name.
+/// Load a study, or the case of that name; of a sweep also the point with these coordinates, which need not be one of its grid.
 pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
     match (load_study_file(path)?, case) {
         (StudyFile::Study(study), None) => Ok(*study),
         (StudyFile::Study(_), Some(_)) => Err(has_no_cases(path)),
         (StudyFile::Series(series), Some(case)) => {
-            series.case(case).cloned().map_err(Failure::mistake)
+            match case.contains('=') && !series.axes.is_empty() {
+                true => point(path, &series, case),
+                false => series.case(case).cloned().map_err(Failure::mistake),
+            }
         }
         (StudyFile::Series(series), None) => {
             let names: Vec<&str> = series.case_names().take(MAX_NAMES).collect();
@@ -37,6 +40,39 @@ pub fn load_study(path: &Path, case: Option<&str>) -> Result<Study, Failure> {
             )))
         }
     }
+}
+
+/// The point of a sweep with a value on each axis, written as `load=70 %,flows=4`.
+fn point(path: &Path, series: &Series, coordinates: &str) -> Result<Study, Failure> {
+    let given: Vec<(&str, &str)> = coordinates
+        .split(',')
+        .map(|one| one.split_once('=').unwrap_or((one, "")))
+        .map(|(axis, value)| (axis.trim(), value.trim()))
+        .collect();
+    let axes: Vec<&str> = series.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let value_on = |axis: &&str| given.iter().find(|(name, _)| name == axis);
+    let values: Option<Vec<String>> = axes
+        .iter()
+        .map(|axis| value_on(axis).map(|(_, value)| (*value).to_owned()))
+        .collect();
+    let Some(values) = values.filter(|values| values.len() == given.len()) else {
+        return Err(Failure::mistake(format!(
+            "`{coordinates}` is no point of {}: it takes one value on each axis, {}",
+            path.display(),
+            axes.join(", ")
+        )));
+    };
+    let is_there = |study: &&Study| {
+        let texts = study.coordinates.iter().map(|value| &value.text);
+        texts.eq(&values)
+    };
+    if let Some(study) = series.cases.iter().find(is_there) {
+        return Ok(study.clone());
+    }
+    let more = Series::load_with_points(path, std::slice::from_ref(&values))
+        .map_err(|found| Failure::mistakes(found, path))?;
+    let found = more.cases.iter().find(is_there).cloned();
+    found.ok_or_else(|| Failure::mistake(format!("`{coordinates}` cannot be read as a point")))
 }
 
 /// Says how much a sweep is.

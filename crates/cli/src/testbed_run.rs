@@ -165,9 +165,22 @@ fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
     Ok(DeviceKind::Gateway {
         program,
         study: file,
-        case: study.case.clone(),
+        case: case_of(study),
         digest: study.digest().to_owned(),
     })
+}
+
+/// The study as one of several, for a gateway that reads the file: a point by its coordinates, for a search adds points
+/// that the file does not have.
+fn case_of(study: &Study) -> Option<String> {
+    let coordinates = study.coordinates.iter();
+    let coordinates: Vec<String> = coordinates
+        .map(|value| format!("{}={}", value.axis, value.text))
+        .collect();
+    match coordinates.is_empty() {
+        true => study.case.clone(),
+        false => Some(coordinates.join(",")),
+    }
 }
 
 /// Every scenario that is wanted can be offered by hosts of a testbed.

@@ -65,7 +65,10 @@ fn the_smallest_value_from_which_isolation_holds_is_found_as_well() {
     let sweep = sweep.replace("load:", "rate:").replace("5 %", "1 Mbit/s");
     let study = STUDY.replace("rate: 90 %", "rate: 7 Mbit/s");
     let study = study.replace("rate: 40 %", "rate: 4 Mbit/s");
-    let study = study.replace("guaranteed: true", "guaranteed: true, objective: {loss: 1 %}");
+    let study = study.replace(
+        "guaranteed: true",
+        "guaranteed: true, objective: {loss: 1 %}",
+    );
     sandbox.write("sweep.yaml", format!("{study}{sweep}"));
     let (printed, _) = run(&sandbox, &[]);
     insta::assert_snapshot!(printed.split("Resource").next().unwrap(), @"
@@ -97,4 +100,37 @@ fn policies_that_are_not_run_get_no_points() {
     sandbox.write("sweep.yaml", format!("{STUDY}{SWEEP}"));
     let (_, notes) = run(&sandbox, &["--policy", "first"]);
     assert!(!notes.contains("point between"), "{notes}");
+}
+
+#[test]
+fn a_point_may_be_chosen_by_its_coordinates_though_no_grid_has_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sweep.yaml", format!("{STUDY}{SWEEP}"));
+    let export = |case: &str| {
+        let words = [
+            "export",
+            "sweep.yaml",
+            "--policy",
+            "first",
+            "--to",
+            "tc",
+            "--case",
+            case,
+        ];
+        sandbox.command(&words).output().unwrap()
+    };
+    assert!(export("load=75 %").status.success());
+    assert_eq!(export("load=40 %").stdout, export("load-40pct").stdout);
+    let said = |case: &str| String::from_utf8(export(case).stderr).unwrap();
+    insta::assert_snapshot!(said("load=75 %,x=1"), @"error: `load=75 %,x=1` is no point of sweep.yaml: it takes one value on each axis, load");
+    insta::assert_snapshot!(said("x=1"), @"error: `x=1` is no point of sweep.yaml: it takes one value on each axis, load");
+    insta::assert_snapshot!(said("load=fast"), @"
+    error: `fast` is not a rate: write for example `17.5 Mbit/s` (in point `load-fast`)
+      --> sweep.yaml:24:1
+       |
+    24 | sweep:
+       | ^^^^^
+
+    error: 1 mistake in sweep.yaml
+    ");
 }

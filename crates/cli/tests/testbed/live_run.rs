@@ -217,3 +217,34 @@ timeline:
     assert_eq!(number(&change["lost_frames"]), 0);
     assert!(change["refused"].is_null(), "{change}");
 }
+
+#[test]
+fn a_search_adds_points_on_real_packets_where_isolation_ceases_to_hold() {
+    let Some(bench) = Bench::new() else { return };
+    let study = STUDY
+        .replace(
+            "guaranteed: true",
+            "guaranteed: true, objective: {loss: 2 %}",
+        )
+        .replace(
+            "repetitions: 2",
+            "repetitions: 1\nmargins: {rare_runs: 96 %}",
+        );
+    let sweep = "sweep:
+  axes: {load: {path: scenarios.overload.sources.bursts.rate, values: [20 %, 120 %]}}
+  refine: 50 %
+";
+    bench.sandbox.write("study.yaml", format!("{study}{sweep}"));
+    let gateway = ["--on", "gateway", "--out", "out", "--policy", "none"];
+    let stderr = bench.stderr(0, &gateway);
+    contains(
+        &stderr,
+        "1 point between those where isolation begins or ceases to hold",
+    );
+    let [calm, overload] = ["calm", "overload"].map(|scenario| {
+        let cell = format!("none/{scenario}");
+        bench.record("out/live-load-70pct", &cell, 0)
+    });
+    assert!(calm.is_some() && overload.is_some());
+    bench.assert_cleared_up();
+}
