@@ -432,7 +432,9 @@ fn number(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c| !is_of_number(c)).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let unit = unit.trim_start();
-    let is_unit = unit.is_empty() || unit.starts_with(|c: char| c == '%' || c.is_alphabetic());
+    // Rates of events are "a second": `6500 /s`.
+    let named = unit.strip_prefix('/').unwrap_or(unit);
+    let is_unit = unit.is_empty() || named.starts_with(|c: char| c == '%' || c.is_alphabetic());
     let number: f64 = number.replace('_', "").parse().ok()?;
     (number.is_finite() && is_unit).then_some((number, unit))
 }

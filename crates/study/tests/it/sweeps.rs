@@ -1,9 +1,9 @@
 //! Sweeps: a case for each point of a grid.
 
-use crate::support::{STUDY, files, told};
+use crate::support::{STUDY, files, told, with_application};
 use insta::assert_snapshot;
 use slicewise_stats::plot::{PlotDescription, PlotX};
-use slicewise_study::{Series, StudyFile};
+use slicewise_study::{Series, Study, StudyFile};
 
 /// The series of a file, or what is said of it.
 fn read(text: &str) -> Result<Series, String> {
@@ -115,6 +115,25 @@ fn numbers_of_a_range_are_whole_where_the_unit_is_not_divided_and_have_few_digit
         along("repetitions", "from: 1, to: 10, count: 4"),
         ["1", "4", "7", "10"]
     );
+}
+
+#[test]
+fn a_rate_of_events_is_a_number_with_a_unit() {
+    let text = with_application("application: {kind: requests, rate: 50 /s, response: 1 kB}");
+    let sweep = "sweep:\n  axes: {rate: {path: sources.app.application.rate, from: 40 /s, to: 80 /s, count: 3}}\n  refine: 5 /s\n";
+    let series = read(&format!("{text}{sweep}")).unwrap();
+    let of = |study: &Study| {
+        let rate = &study.coordinates[0];
+        (rate.number, rate.unit.clone(), rate.text.clone())
+    };
+    let all: Vec<_> = series.cases.iter().map(of).collect();
+    let at = |number, text: &str| (Some(number), "/s".to_owned(), text.to_owned());
+    assert_eq!(
+        all,
+        [at(40.0, "40 /s"), at(60.0, "60 /s"), at(80.0, "80 /s")]
+    );
+    assert!(series.refine.is_some());
+    assert_eq!(names(&series)[0], "rate-40-s");
 }
 
 #[test]
@@ -274,7 +293,7 @@ fn a_file_has_either_cases_or_a_sweep() {
     let text = format!("{STUDY}cases: {{one: {{sweep: {{}}}}}}\n");
     assert_snapshot!(read(&text).unwrap_err(), @"study.yaml:34:15 `sweep`: `sweep` is said of the whole file, not of a case");
     let text = format!("{STUDY}sweep:\n{TWO_AXES}");
-    let one = slicewise_study::Study::parse(&text, "study.yaml", &files());
+    let one = Study::parse(&text, "study.yaml", &files());
     assert_snapshot!(told(&one.unwrap_err()), @"study.yaml:34:1 `sweep`: this file holds a sweep, each point of which is a study: this command takes one study; help: choose a case (`--case NAME`), where the command has that option");
 }
 
