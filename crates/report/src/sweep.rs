@@ -182,7 +182,7 @@ impl VerdictMap {
     fn is_judged(&self) -> bool {
         let rows = self.map.rows.iter();
         let mut cells = rows.flat_map(|row| row.cells.iter().flatten());
-        cells.any(|cell| ["holds", "partial", "broken"].contains(&cell.sign) || is_undecided(cell))
+        cells.any(is_judged)
     }
 
     /// In words: at which values of the first axis a row has the verdict `sign`; empty for none.
@@ -209,6 +209,11 @@ impl VerdictMap {
             _ => "in several places".to_owned(),
         }
     }
+}
+
+/// Returns true of a verdict, decided or not; not where nothing was tested.
+fn is_judged(cell: &Cell) -> bool {
+    ["holds", "partial", "broken"].contains(&cell.sign) || is_undecided(cell)
 }
 
 /// Returns true if a verdict needs more runs.
@@ -266,7 +271,10 @@ pub fn points_between(points: &[&Findings], resolution: &Resolution) -> Vec<Poin
     let map = VerdictMap::of_attribute(points, 0);
     let of_row = |row: &MapRow<Cell>| {
         let cells = map.columns.iter().zip(&row.cells);
-        let cells = cells.filter_map(|(value, cell)| Some((value, cell.as_ref()?.sign == "holds")));
+        let cells = cells.filter_map(|(value, cell)| {
+            let cell = cell.as_ref().filter(|cell| is_judged(cell))?;
+            Some((value, cell.sign == "holds"))
+        });
         let cells: Vec<(&Coordinate, bool)> = cells.collect();
         let between = |pair: &[(&Coordinate, bool)]| {
             let &[(lower, one), (upper, other)] = pair else {

@@ -50,6 +50,7 @@ fn every_shipped_study_is_correct() {
             "dpdk-hqos-variations (4 cases)",
             "dpdk-hqos (12 cases)",
             "dual-queue",
+            "flows-under-load (5 cases)",
             "million-slices",
             "p4-tins-100m (2 cases)",
             "p4-tins-case-study (7 cases)",
