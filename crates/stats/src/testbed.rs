@@ -68,7 +68,7 @@ impl TestbedRecord {
 pub struct ClockOffset {
     /// It was measured before and after the run; otherwise the user says how well the clocks are synchronised.
     pub is_measured: bool,
-    /// Offset before the run, ns.
+    /// Offset before the run, ns; smaller than measured by as much as packets would have arrived before they were sent.
     pub offset_ns: i64,
     /// Change of it during the run, ns.
     pub change_ns: i64,

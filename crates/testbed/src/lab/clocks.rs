@@ -248,6 +248,20 @@ impl Offsets {
     }
 }
 
+/// Make all times of a capture of tcpdump later by `ns`.
+pub(crate) fn make_later(file: &Path, ns: u64) -> Result<(), AttemptError> {
+    let behind = Comparison {
+        at_ns: 0,
+        offset_ns: 0_i64.saturating_sub_unsigned(ns),
+        bound_ns: 0,
+    };
+    let offsets = Offsets {
+        before: behind,
+        after: behind,
+    };
+    offsets.correct(file)
+}
+
 fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
@@ -344,6 +358,17 @@ mod tests {
             bytes.extend(b"abc");
         }
         bytes
+    }
+
+    #[test]
+    fn times_of_a_capture_are_made_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("received.pcap");
+        let times = [START_NS, START_NS + SECOND_NS - 1];
+        fs::write(&file, capture(&times, false)).unwrap();
+        make_later(&file, 37).unwrap();
+        let later = capture(&times.map(|time| time + 37), false);
+        assert_eq!(fs::read(&file).unwrap(), later);
     }
 
     #[test]
