@@ -1,9 +1,10 @@
 //! Bulk transfers, as iperf3 makes them.
 
 use crate::agenda::Agenda;
-use crate::flows::Flows;
+use crate::flows::{Flow, Flows};
 use crate::responses::{Awaited, Sizes};
 use crate::{Action, Client, Figures, Start};
+use slicewise_stats::application::Transaction;
 use slicewise_traffic::Random;
 use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams, FlowArrivals};
 use slicewise_units::{BitRate, ByteCount, Credit, Duration, Instant};
@@ -27,10 +28,7 @@ pub struct Bulk {
 #[derive(Debug)]
 struct Transfer {
     state: State,
-    /// When its connection was opened.
-    began: Instant,
-    /// Bytes to transfer; `None`: without end.
-    bytes: Option<u64>,
+    flow: Flow,
     /// Bytes that the receiver lacks, where there is a size.
     awaited: Option<Awaited>,
     /// Blocks handed to the transport, where the rate is limited.
@@ -60,8 +58,10 @@ impl Bulk {
             let bytes = sizes.as_ref().map(|sizes| sizes.draw(&mut random));
             Transfer {
                 state: State::Waiting,
-                began,
-                bytes,
+                flow: Flow {
+                    bytes: bytes.unwrap_or_default(),
+                    ..Flow::at(number, began)
+                },
                 awaited: bytes.map(Awaited::new),
                 blocks: 0,
             }
@@ -73,6 +73,12 @@ impl Bulk {
             agenda,
             flows: Flows::default(),
         }
+    }
+
+    /// Transfers of a given size that have begun and not ended.
+    fn open(&self) -> impl Iterator<Item = Flow> {
+        let is_open = |t: &&Transfer| t.state != State::Waiting && t.awaited.is_some();
+        self.transfers.iter().filter(is_open).map(|t| t.flow)
     }
 }
 
@@ -95,11 +101,16 @@ fn after_start(arrivals: FlowArrivals, seed: u64) -> impl Iterator<Item = Durati
 }
 
 impl Transfer {
+    /// Bytes to transfer; `None`: without end.
+    fn bytes(&self) -> Option<u64> {
+        (self.flow.bytes > 0).then_some(self.flow.bytes)
+    }
+
     /// Blocks that are due by now and were not sent, and when the next one is: a block may be sent while fewer bits were
     /// sent than the rate allows, as iperf3 decides at each tick of its pacing timer.
     fn blocks_due(&mut self, rate: BitRate, now: Instant) -> (u64, Instant) {
         let tick = PACING_TIMER.nanos();
-        let allowed = rate.bytes_in(now - self.began).bytes();
+        let allowed = rate.bytes_in(now - self.flow.began).bytes();
         let due = allowed / BULK_BLOCK_BYTES + 1;
         let blocks = due.saturating_sub(self.blocks);
         self.blocks = self.blocks.max(due);
@@ -107,7 +118,7 @@ impl Transfer {
         // At a rate of zero no further block is ever due.
         let until = sent.time_to_earn(rate).map_or(u64::MAX, Duration::nanos);
         let ticks = until.div_ceil(tick);
-        let next = self.began + Duration::from_nanos(ticks.saturating_mul(tick));
+        let next = self.flow.began + Duration::from_nanos(ticks.saturating_mul(tick));
         (blocks, next.max(now + PACING_TIMER))
     }
 }
@@ -124,15 +135,15 @@ impl Client for Bulk {
     fn look(&mut self, number: u32, now: Instant) -> Option<Action> {
         let transfer = self.transfers.get_mut(number as usize)?;
         match transfer.state {
-            State::Waiting if transfer.began <= now && now < self.stop => {
+            State::Waiting if transfer.flow.began <= now && now < self.stop => {
                 transfer.state = State::Opening;
-                transfer.began = now;
+                transfer.flow.began = now;
                 Some(Action::Open { connection: number })
             }
             State::Sending | State::Open if now < self.stop && self.bitrate.is_some() => {
                 if transfer.state == State::Open {
                     transfer.state = State::Sending;
-                    transfer.began = now;
+                    transfer.flow.began = now;
                 }
                 let (blocks, next) = transfer.blocks_due(self.bitrate?, now);
                 self.agenda.add(next.min(self.stop), number);
@@ -143,15 +154,16 @@ impl Client for Bulk {
             }
             State::Open => {
                 transfer.state = State::Sending;
+                transfer.flow.sent = now;
                 // With a size, nothing more follows; else once it has to stop.
-                let end = transfer.bytes.map_or(self.stop, |_| now);
+                let end = transfer.bytes().map_or(self.stop, |_| now);
                 self.agenda.add(end.max(now), number);
                 Some(Action::Send {
                     connection: number,
-                    bytes: transfer.bytes.unwrap_or(u64::MAX),
+                    bytes: transfer.bytes().unwrap_or(u64::MAX),
                 })
             }
-            State::Sending if transfer.bytes.is_some() || now >= self.stop => {
+            State::Sending if transfer.bytes().is_some() || now >= self.stop => {
                 transfer.state = State::Over;
                 Some(Action::Close { connection: number })
             }
@@ -170,11 +182,11 @@ impl Client for Bulk {
 
     fn on_received(&mut self, number: u32, bytes: u64, now: Instant) {
         if let Some(transfer) = self.transfers.get_mut(number as usize)
-            && let (Some(size), Some(awaited)) = (transfer.bytes, &mut transfer.awaited)
+            && let Some(awaited) = &mut transfer.awaited
             && awaited.on_received(bytes)
         {
             transfer.awaited = None;
-            self.flows.on_completed(transfer.began, size, now);
+            self.flows.on_completed(transfer.flow, now);
         }
     }
 
@@ -188,17 +200,19 @@ impl Client for Bulk {
         if let Some(transfer) = self.transfers.get_mut(number as usize)
             && transfer.awaited.take().is_some()
         {
-            self.flows.on_failed(transfer.began, now);
+            self.flows.on_failed(transfer.flow, now);
         }
         self.on_ended(number, now);
     }
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
-        if self.transfers.iter().all(|it| it.bytes.is_none()) {
+        if self.transfers.iter().all(|it| it.bytes().is_none()) {
             return Figures::default();
         }
-        let has_begun = |t: &&Transfer| t.state != State::Waiting && t.awaited.is_some();
-        let open = self.transfers.iter().filter(has_begun).map(|t| t.began);
-        self.flows.figures(open, (from, to))
+        self.flows.figures(self.open(), (from, to))
+    }
+
+    fn transactions(&self) -> Vec<Transaction> {
+        self.flows.transactions(self.open())
     }
 }

@@ -27,10 +27,11 @@ pub use server::Server;
 pub use start::Start;
 
 use agenda::Agenda;
-use slicewise_stats::application::{FlowFigures, RequestFigures, VideoFigures};
+use slicewise_stats::application::{FlowFigures, RequestFigures, Transaction, VideoFigures};
 use slicewise_stats::record::CdfPoint;
 use slicewise_traffic::application::ApplicationParams;
 use slicewise_units::Instant;
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 /// Action that an application asks of its connections.
@@ -129,6 +130,13 @@ trait Client: Debug + Send + Sync {
         self.on_ended(connection, now);
     }
     fn figures(&self, from: Instant, to: Instant) -> Figures;
+    /// In any order, and not numbered.
+    fn transactions(&self) -> Vec<Transaction>;
+}
+
+/// Nanoseconds of a time that is [`Instant::MAX`] if it has not come.
+fn happened(at: Instant) -> Option<u64> {
+    (at < Instant::MAX).then_some(at.nanos())
 }
 
 impl Application {
@@ -193,5 +201,20 @@ impl Application {
     #[must_use]
     pub fn figures(&self, from: Instant, to: Instant) -> Figures {
         self.0.figures(from, to)
+    }
+
+    /// Requests that were due, flows that have begun or segments that were asked for, each: by begin, then by connection.
+    /// Empty for bulk transfers without a size.
+    #[must_use]
+    pub fn transactions(&self) -> Vec<Transaction> {
+        let mut all = self.0.transactions();
+        all.sort_by_key(|one| (one.begins_ns, one.connection));
+        let mut numbers: HashMap<u32, u64> = HashMap::new();
+        for one in &mut all {
+            let next = numbers.entry(one.connection).or_default();
+            one.number = *next;
+            *next += 1;
+        }
+        all
     }
 }

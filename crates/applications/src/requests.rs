@@ -10,8 +10,8 @@ use crate::agenda::Agenda;
 use crate::back_off::BackOff;
 use crate::responses::{Awaited, Sizes};
 use crate::schedule::Schedule;
-use crate::{Action, Client, Figures, Start, samples};
-use slicewise_stats::application::RequestFigures;
+use crate::{Action, Client, Figures, Start, happened, samples};
+use slicewise_stats::application::{RequestFigures, Transaction};
 use slicewise_traffic::Random;
 use slicewise_traffic::application::RequestsParams;
 use slicewise_units::{Duration, Instant};
@@ -25,6 +25,7 @@ pub struct Requests {
     sizes: Sizes,
     connections: Vec<Connection>,
     agenda: Agenda,
+    seed: u64,
     /// By number of the request.
     samples: Vec<Sample>,
 }
@@ -44,30 +45,28 @@ enum State {
     Down(Instant),
     Opening,
     Idle,
-    /// A request was sent at that time.
-    Busy(Instant, Awaited),
+    /// A request was sent.
+    Busy(Awaited),
     /// Closing, at the end.
     Over,
 }
 
-/// Times of a request.
+/// Times of a request; [`Instant::MAX`] if it has not happened.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
-    /// From due to answered, ns.
-    latency: u64,
-    /// From sent to answered, ns.
-    response_time: u64,
+    sent: Instant,
+    answered: Instant,
 }
 
 impl Sample {
-    /// No response yet.
+    /// Not sent yet.
     const NONE: Self = Self {
-        latency: u64::MAX,
-        response_time: u64::MAX,
+        sent: Instant::MAX,
+        answered: Instant::MAX,
     };
 
-    const fn is_answered(self) -> bool {
-        self.latency != u64::MAX
+    fn is_answered(self) -> bool {
+        self.answered < Instant::MAX
     }
 }
 
@@ -95,11 +94,21 @@ impl Requests {
             sizes: Sizes::new(&params.response),
             connections: connections.collect(),
             agenda,
+            seed,
             samples: Vec::new(),
         }
     }
 
-    fn on_answered(&mut self, number: u32, sent: Instant, now: Instant) {
+    /// The times of a request; `None` where there is no memory for so many.
+    fn sample(&mut self, request: u64) -> Option<&mut Sample> {
+        let place = usize::try_from(request).ok()?;
+        if self.samples.len() <= place {
+            self.samples.resize(place + 1, Sample::NONE);
+        }
+        self.samples.get_mut(place)
+    }
+
+    fn on_answered(&mut self, number: u32, now: Instant) {
         let step = self.connections.len() as u64;
         let Some(connection) = self.connections.get_mut(number as usize) else {
             return;
@@ -107,17 +116,15 @@ impl Requests {
         connection.state = State::Idle;
         connection.back_off.on_success();
         let request = connection.next.saturating_sub(step);
-        let Ok(place) = usize::try_from(request) else {
-            return;
-        };
-        if self.samples.len() <= place {
-            self.samples.resize(place + 1, Sample::NONE);
+        if let Some(sample) = self.sample(request) {
+            sample.answered = now;
         }
-        self.samples[place] = Sample {
-            latency: now.saturating_since(self.schedule.due(request)).nanos(),
-            response_time: now.saturating_since(sent).nanos(),
-        };
         self.agenda.add(now, number);
+    }
+
+    /// From when a request was due to its answer.
+    fn latency(&self, request: u64, sample: Sample) -> Duration {
+        sample.answered.saturating_since(self.schedule.due(request))
     }
 
     /// Requests due in [`from`, `to`), by number, and what became of them as far as samples reach.
@@ -158,8 +165,12 @@ impl Client for Requests {
                     return None;
                 }
                 let response = self.sizes.draw(&mut connection.random);
-                connection.state = State::Busy(now, Awaited::new(response));
-                connection.next = connection.next.saturating_add(step);
+                connection.state = State::Busy(Awaited::new(response));
+                let request = connection.next;
+                connection.next = request.saturating_add(step);
+                if let Some(sample) = self.sample(request) {
+                    sample.sent = now;
+                }
                 Some(Action::Request {
                     connection: number,
                     bytes: self.request_bytes,
@@ -181,11 +192,10 @@ impl Client for Requests {
 
     fn on_received(&mut self, number: u32, bytes: u64, now: Instant) {
         let connection = self.connections.get_mut(number as usize);
-        if let Some(State::Busy(sent, awaited)) = connection.map(|c| &mut c.state)
+        if let Some(State::Busy(awaited)) = connection.map(|c| &mut c.state)
             && awaited.on_received(bytes)
         {
-            let sent = *sent;
-            self.on_answered(number, sent, now);
+            self.on_answered(number, now);
         }
     }
 
@@ -202,11 +212,13 @@ impl Client for Requests {
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
         let (due, samples) = self.due_within(from, to);
-        let answered = || samples.iter().filter(|sample| sample.is_answered());
-        let latency: Vec<u64> = answered().map(|sample| sample.latency).collect();
+        let numbered = due.clone().zip(samples.iter().copied());
+        let answered = numbered.filter(|(_, sample)| sample.is_answered());
+        let latency = answered.clone().map(|(n, sample)| self.latency(n, sample));
+        let latency: Vec<u64> = latency.map(Duration::nanos).collect();
         let times = samples::cdf(&latency);
-        let response_time =
-            samples::figures(answered().map(|sample| sample.response_time).collect());
+        let response_time = answered.map(|(_, one)| one.answered.saturating_since(one.sent));
+        let response_time = samples::figures(response_time.map(Duration::nanos).collect());
         let samples = samples
             .iter()
             .copied()
@@ -220,10 +232,8 @@ impl Client for Requests {
         let latency_of_due = samples::figures([latency.as_slice(), &waiting].concat());
         let latency = samples::figures(latency);
         let due = due.end - due.start;
-        let achieved = self.samples.iter().zip(0..).filter(|(sample, n)| {
-            let span = Duration::from_nanos(sample.latency);
-            sample.is_answered() && (from..to).contains(&(self.schedule.due(*n) + span))
-        });
+        let is_within = |sample: &&Sample| (from..to).contains(&sample.answered);
+        let achieved = self.samples.iter().filter(is_within);
         let per_second = 1.0 / to.saturating_since(from).as_secs_f64().max(1e-9);
         Figures {
             requests: Some(RequestFigures {
@@ -238,5 +248,28 @@ impl Client for Requests {
             unfinished_times,
             ..Figures::default()
         }
+    }
+
+    fn transactions(&self) -> Vec<Transaction> {
+        // Sizes are drawn again, which takes no memory while the run goes on.
+        let connections = 0..self.connections.len() as u64;
+        let streams = connections.map(|connection| Random::stream(self.seed, connection));
+        let mut streams: Vec<Random> = streams.collect();
+        let samples = self.samples.iter().copied();
+        let samples = samples.chain(std::iter::repeat(Sample::NONE));
+        let due = 0..self.schedule.before(self.stop);
+        let connection_of = (0..self.connections.len()).cycle();
+        let requests = due.zip(connection_of).zip(samples);
+        let requests = requests.map(|((request, connection), sample)| Transaction {
+            kind: "request",
+            connection: u32::try_from(connection).unwrap_or(u32::MAX),
+            number: 0,
+            begins_ns: self.schedule.due(request).nanos(),
+            sent_ns: happened(sample.sent),
+            ends_ns: happened(sample.answered),
+            bytes: Some(self.sizes.draw(&mut streams[connection])),
+            quality: None,
+        });
+        requests.collect()
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::agenda::Agenda;
 use crate::back_off::BackOff;
-use crate::flows::Flows;
+use crate::flows::{Flow, Flows};
 use crate::responses::{Awaited, Sizes};
 use crate::{Action, Client, Figures, Start};
+use slicewise_stats::application::Transaction;
 use slicewise_traffic::Random;
 use slicewise_traffic::application::ShortFlowsParams;
 use slicewise_units::{Duration, Instant};
@@ -24,8 +25,8 @@ pub struct ShortFlows {
 #[derive(Debug)]
 struct FlowClient {
     state: State,
-    /// When it opened its connection.
-    began: Instant,
+    /// The last that it began.
+    flow: Flow,
     back_off: BackOff,
     random: Random,
 }
@@ -37,8 +38,8 @@ enum State {
     Opening,
     /// The connection is open and the request not sent.
     Open,
-    /// A request for so many bytes was sent.
-    Asked(u64, Awaited),
+    /// The request was sent.
+    Asked(Awaited),
     /// The response is complete, and the connection not closed. The next flow begins at that time.
     Answered(Instant),
     /// Both ends are about to close. The next flow begins at that time.
@@ -53,7 +54,7 @@ impl ShortFlows {
             agenda.add(began, number);
             FlowClient {
                 state: State::Pausing(began),
-                began,
+                flow: Flow::at(number, began),
                 back_off: BackOff::default(),
                 random: Random::stream(seed, number.into()),
             }
@@ -67,6 +68,19 @@ impl ShortFlows {
             agenda,
             flows: Flows::default(),
         }
+    }
+}
+
+impl ShortFlows {
+    /// Flows that have begun and not ended.
+    fn open(&self) -> impl Iterator<Item = Flow> {
+        let is_open = |client: &&FlowClient| {
+            matches!(client.state, State::Opening | State::Open | State::Asked(_))
+        };
+        self.clients
+            .iter()
+            .filter(is_open)
+            .map(|client| client.flow)
     }
 }
 
@@ -84,12 +98,13 @@ impl Client for ShortFlows {
         match client.state {
             State::Pausing(until) if until <= now && now < self.stop => {
                 client.state = State::Opening;
-                client.began = now;
+                client.flow = Flow::at(number, now);
                 Some(Action::Open { connection: number })
             }
             State::Open => {
                 let response = self.sizes.draw(&mut client.random);
-                client.state = State::Asked(response, Awaited::new(response));
+                client.state = State::Asked(Awaited::new(response));
+                (client.flow.sent, client.flow.bytes) = (now, response);
                 Some(Action::Request {
                     connection: number,
                     bytes: self.request_bytes,
@@ -115,10 +130,10 @@ impl Client for ShortFlows {
 
     fn on_received(&mut self, number: u32, bytes: u64, now: Instant) {
         if let Some(client) = self.clients.get_mut(number as usize)
-            && let State::Asked(response, awaited) = &mut client.state
+            && let State::Asked(awaited) = &mut client.state
             && awaited.on_received(bytes)
         {
-            self.flows.on_completed(client.began, *response, now);
+            self.flows.on_completed(client.flow, now);
             client.state = State::Answered(now + self.pause);
             client.back_off.on_success();
             self.agenda.add(now, number);
@@ -132,8 +147,8 @@ impl Client for ShortFlows {
         let next = match client.state {
             State::Pausing(_) => return,
             State::Answered(next) | State::Closing(next) => next.max(now),
-            State::Opening | State::Open | State::Asked(..) => {
-                self.flows.on_failed(client.began, now);
+            State::Opening | State::Open | State::Asked(_) => {
+                self.flows.on_failed(client.flow, now);
                 now + client.back_off.on_failure()
             }
         };
@@ -142,13 +157,10 @@ impl Client for ShortFlows {
     }
 
     fn figures(&self, from: Instant, to: Instant) -> Figures {
-        let is_open = |client: &&FlowClient| {
-            matches!(
-                client.state,
-                State::Opening | State::Open | State::Asked(..)
-            )
-        };
-        let open = self.clients.iter().filter(is_open).map(|c| c.began);
-        self.flows.figures(open, (from, to))
+        self.flows.figures(self.open(), (from, to))
+    }
+
+    fn transactions(&self) -> Vec<Transaction> {
+        self.flows.transactions(self.open())
     }
 }

@@ -39,6 +39,38 @@ pub struct ApplicationRecord {
     pub series: ApplicationSeries,
 }
 
+/// Requests, flows or segments of one source, one by one: exact times, of which a record has distributions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceTransactions {
+    /// Name of the source.
+    pub source: String,
+    /// Name of its slice.
+    pub slice: String,
+    /// By begin, then by connection.
+    pub transactions: Vec<Transaction>,
+}
+
+/// A request, a flow or a segment of a video. Times are from the start of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transaction {
+    /// `request`, `flow` or `segment`.
+    pub kind: &'static str,
+    /// Number of its connection, or client, from 0.
+    pub connection: u32,
+    /// Number among those of its connection, from 0.
+    pub number: u64,
+    /// When the request was due, the flow opened its connection, or the segment was asked for.
+    pub begins_ns: u64,
+    /// When it was handed to the transport; `None`: never.
+    pub sent_ns: Option<u64>,
+    /// When its last byte arrived; `None` where that was lost, or had not arrived at the end of the run.
+    pub ends_ns: Option<u64>,
+    /// Bytes of the response, the transfer or the segment; `None`: never decided.
+    pub bytes: Option<u64>,
+    /// Place of a segment's quality in the ladder, from 0.
+    pub quality: Option<u64>,
+}
+
 /// All connections of a source together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,10 +11,11 @@ mod throughput;
 use crate::agenda::Agenda;
 use crate::back_off::BackOff;
 use crate::responses::Awaited;
-use crate::{Action, Client, Figures, Start};
+use crate::{Action, Client, Figures, Start, happened};
 use adaptation::{Adaptation, Terms};
 use ladder::Ladder;
 use player::Player;
+use slicewise_stats::application::Transaction;
 use slicewise_traffic::application::VideoParams;
 use slicewise_units::{Duration, Instant};
 
@@ -42,6 +43,8 @@ struct VideoClient {
     first_asked: Option<Instant>,
     /// Segments that arrived, in order of time.
     segments: Vec<Segment>,
+    /// Segments that failed connections took with them.
+    lost: Vec<Segment>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,9 +69,11 @@ struct Download {
     awaited: Awaited,
 }
 
-/// A segment that arrived.
+/// A segment that was asked for.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
+    asked: Instant,
+    /// [`Instant::MAX`] if it has not.
     arrived: Instant,
     quality: usize,
 }
@@ -90,6 +95,7 @@ impl Video {
                 player: Player::default(),
                 first_asked: None,
                 segments: Vec::new(),
+                lost: Vec::new(),
             }
         });
         Self {
@@ -151,6 +157,20 @@ impl Video {
     }
 }
 
+impl VideoClient {
+    /// The segment that it waits for.
+    fn on_its_way(&self) -> Option<Segment> {
+        let State::Asked(download) = self.state else {
+            return None;
+        };
+        Some(Segment {
+            asked: download.asked,
+            arrived: Instant::MAX,
+            quality: self.adaptation.quality,
+        })
+    }
+}
+
 impl Client for Video {
     fn agenda(&self) -> &Agenda {
         &self.agenda
@@ -207,6 +227,7 @@ impl Client for Video {
         );
         client.player.on_segment(self.terms.ladder.segment, now);
         client.segments.push(Segment {
+            asked: download.asked,
             arrived: now,
             quality: client.adaptation.quality,
         });
@@ -220,6 +241,7 @@ impl Client for Video {
         if let Some(client) = self.clients.get_mut(number as usize)
             && !matches!(client.state, State::Over)
         {
+            client.lost.extend(client.on_its_way());
             let until = now + client.back_off.on_failure();
             client.state = State::Down(until);
             self.agenda.add(until, number);
@@ -231,6 +253,26 @@ impl Client for Video {
             video: Some(self.video_figures(from, to)),
             ..Figures::default()
         }
+    }
+
+    fn transactions(&self) -> Vec<Transaction> {
+        let clients = (0..).zip(&self.clients);
+        let segments = clients.flat_map(|(number, client)| {
+            let segments = client.segments.iter().chain(&client.lost).copied();
+            let segments = segments.chain(client.on_its_way());
+            segments.map(move |segment| (number, segment))
+        });
+        let segments = segments.map(|(connection, segment)| Transaction {
+            kind: "segment",
+            connection,
+            number: 0,
+            begins_ns: segment.asked.nanos(),
+            sent_ns: Some(segment.asked.nanos()),
+            ends_ns: happened(segment.arrived),
+            bytes: Some(self.terms.ladder.segment_bytes(segment.quality)),
+            quality: Some(segment.quality as u64),
+        });
+        segments.collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod network;
 mod requests;
 mod short_flows;
 mod starts;
+mod transactions;
 mod video;
 
 use slicewise_units::{Duration, Instant};
