@@ -23,6 +23,7 @@ use crate::topology::{FlowParams, Topology};
 use crate::transport::{ApplicationFlows, SeriesParams, Transports, directions};
 use path::{back, egress_link, flow_control, forwarding, is_as_fast, way_back};
 use slicewise_capture::store::make_folders;
+use slicewise_stats::application::SourceTransactions;
 use slicewise_stats::backend::{BackendInfo, SIMULATOR};
 use slicewise_stats::collect::CollectorMemory;
 use slicewise_stats::path::run_components;
@@ -88,6 +89,20 @@ impl Backend for Simulator {
             })?;
         capture.finish().map_err(failed)?;
         Ok(self.record(outcome, measurement, key))
+    }
+
+    fn run_with_transactions(
+        &self,
+        study: &Study,
+        run: &RunSpec,
+    ) -> Result<(RunRecord, Vec<SourceTransactions>), RunError> {
+        if self.captures.is_some() || !has_applications(study, run) {
+            return Ok((self.run(study, run)?, Vec::new()));
+        }
+        let key = run.key(study).ok_or(RunError::UnknownRun(*run))?;
+        let (measurement, outcome) = self.simulate(study, run, |_, m| Ok(m))?;
+        let transactions = outcome.transports.transactions();
+        Ok((self.record(outcome, measurement, key), transactions))
     }
 }
 

@@ -39,6 +39,7 @@ mod spec;
 mod study;
 mod testbed;
 mod timeline;
+mod transactions;
 
 pub use cases::{Series, StudyFile, SweepAxis};
 pub use diagnostics::{Diagnostic, Diagnostics};

@@ -3,6 +3,7 @@
 use crate::Study;
 use crate::diagnostics::suggestion;
 use crate::seed::{device_seed, traffic_seed};
+use slicewise_stats::application::SourceTransactions;
 use slicewise_stats::backend::BackendInfo;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_traffic::SourceError;
@@ -145,6 +146,21 @@ pub trait Backend {
     /// Where the back end cannot do what the run asks, or fails doing it. The other runs of the
     /// study are not affected.
     fn run(&self, study: &Study, run: &RunSpec) -> Result<RunRecord, RunError>;
+
+    /// Carry out one run, and return what its applications asked for, too: the record is that of [`run`](Self::run).
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`RunError::Unsupported`] unless the back end knows each of them.
+    fn run_with_transactions(
+        &self,
+        _study: &Study,
+        _run: &RunSpec,
+    ) -> Result<(RunRecord, Vec<SourceTransactions>), RunError> {
+        Err(RunError::Unsupported {
+            backend: self.info().id.to_owned(),
+            what: "transactions one by one".to_owned(),
+        })
+    }
 }
 
 /// Why a run gave no record.

@@ -14,7 +14,7 @@ pub(crate) use leaving::Leaving;
 pub(crate) use measurement::Losses;
 use measurement::TransportMeasurement;
 use slicewise_applications::{Application, Server, Start};
-use slicewise_stats::application::ApplicationRecord;
+use slicewise_stats::application::{ApplicationRecord, SourceTransactions};
 use slicewise_traffic::Random;
 use slicewise_traffic::application::{ApplicationParams, ApplicationSourceParams, ServerParams};
 use slicewise_transport::{Behaviour, Connection, Segment};
@@ -310,6 +310,16 @@ impl Transports {
         hosts
             .map(|host| host.record(from, to, with_series))
             .collect()
+    }
+
+    /// Returns what each application asked for, one by one.
+    pub(crate) fn transactions(&self) -> Vec<SourceTransactions> {
+        let of_source = |host: &Host| SourceTransactions {
+            source: host.name.clone(),
+            slice: host.slice_name.clone(),
+            transactions: host.application.transactions(),
+        };
+        self.applications.iter().map(of_source).collect()
     }
 }
 

@@ -30,4 +30,5 @@ mod switch;
 mod tc;
 mod timelines;
 mod topology;
+mod transactions;
 mod virtual_queues;
