@@ -18,13 +18,19 @@ const CONCURRENT: usize = 16;
 pub enum Access {
     /// Only descriptions and records are read: they are JSON.
     Read,
+    /// Transactions are read, too.
+    Collect,
     /// Everything is fetched, and what changes can be put.
     Write,
 }
 
 impl Access {
     fn includes(self, file: &str) -> bool {
-        self == Self::Write || file.ends_with(".json") || file.ends_with(".jsonl")
+        let is_collected = || file.split('/').any(|part| part == "transactions");
+        self == Self::Write
+            || file.ends_with(".json")
+            || file.ends_with(".jsonl")
+            || (self == Self::Collect && is_collected())
     }
 }
 

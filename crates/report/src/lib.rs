@@ -37,7 +37,7 @@ mod text_table;
 mod timeline;
 mod unbroken;
 
-pub use data::{PacketRow, PacketTable};
+pub use data::{PacketRow, PacketTable, write_transactions};
 pub use error::ReportError;
 pub use findings::Findings;
 pub use link_losses::LinkLosses;

@@ -22,6 +22,8 @@ pub struct Collected {
     pub taken: Vec<u64>,
     /// Of each shard: runs that the folder had already, or got from an earlier shard.
     pub known: Vec<u64>,
+    /// Number of runs whose transactions the folder got.
+    pub transactions: u64,
     /// Records that cannot be trusted, and why; the runs are missing unless another folder has them.
     pub damaged: Vec<String>,
     /// Number of runs that the folder lacks.
@@ -65,7 +67,7 @@ impl Shards {
         })
     }
 
-    /// Writes every sound run that the folder lacks. What it has stays.
+    /// Writes every sound run that the folder lacks, and its transactions. What it has stays.
     ///
     /// # Errors
     /// Where the folder cannot be written, or holds anything else; [`ResultsError::TwoRecords`] where two records of a
@@ -85,6 +87,7 @@ impl Shards {
                 let Some(other) = sound_record(shard, of_run, &mut collected.damaged)? else {
                     continue;
                 };
+                let key = other.record.key.clone();
                 match &found {
                     None => {
                         folder.write_run(&other.record)?;
@@ -100,6 +103,8 @@ impl Shards {
                         });
                     }
                 }
+                let is_taken = folder.take_transactions(shard, &key)?;
+                collected.transactions += u64::from(is_taken);
             }
             if found.is_none() {
                 collected.missing += 1;

@@ -285,15 +285,15 @@ impl ResultsFolder {
             return Err(refused(ReadError::TooLarge(RECORD_BYTES).to_string()));
         }
         self.check_in_place()?;
-        self.create_folder_of_records(policy)?;
+        self.create_folders(&["runs", &path_component(policy)])?;
         let run = (*repetition, self.study.repetitions);
         self.records.append(&path, run, sealed)
     }
 
     /// Step by step from the root, which is not created again where it was removed meanwhile.
-    fn create_folder_of_records(&self, policy: &str) -> Result<(), ResultsError> {
+    pub(crate) fn create_folders(&self, parts: &[&str]) -> Result<(), ResultsError> {
         let mut folder = self.root.clone();
-        for part in ["runs", &path_component(policy)] {
+        for part in parts {
             folder.push(part);
             if let Err(error) = make_folder(&folder) {
                 // Rather say that the folder is gone than that its parts are.

@@ -9,6 +9,7 @@
 //! DIR/data/*.csv, *.parquet
 //! DIR/figures/*.svg, *.pdf, *.pgf, *.csv, *.txt, plot.py
 //! DIR/packets/<policy>/<scenario>/rep-000/*.parquet   on request
+//! DIR/transactions/<policy>/<scenario>/rep-000.parquet   on request
 //! DIR/prediction/                         the same cells simulated: a results folder of its own
 //! DIR/replay/                             the same, of the packets that were sent in each run
 //! ```
@@ -40,6 +41,7 @@ mod own;
 mod records;
 mod series;
 mod testbed;
+mod transactions;
 
 pub use atomic::{AtomicFile, write_file};
 pub use collect::{Collected, Shards};

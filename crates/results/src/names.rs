@@ -67,17 +67,19 @@ pub const FIGURE_SCRIPT: &str = "plot.py";
 
 pub(crate) const STUDY_FILE: &str = "study.json";
 /// Folders that a study writes at the top of its folder.
-pub(crate) const FOLDERS: [&str; 6] = [
+pub(crate) const FOLDERS: [&str; 7] = [
     "runs",
     "data",
     "figures",
     "packets",
+    TRANSACTIONS_FOLDER,
     PREDICTION_FOLDER,
     REPLAY_FOLDER,
 ];
 /// Files that a study writes there. The marker is the last one.
 pub(crate) const FILES: [&str; 4] = ["report.html", "host.json", UNSUPPORTED_FILE, STUDY_FILE];
 pub(crate) const UNSUPPORTED_FILE: &str = "unsupported.json";
+pub(crate) const TRANSACTIONS_FOLDER: &str = "transactions";
 pub(crate) const PREDICTION_FOLDER: &str = "prediction";
 pub(crate) const REPLAY_FOLDER: &str = "replay";
 pub(crate) const LOCK_FILE: &str = ".lock";

@@ -5,7 +5,7 @@ use crate::atomic::target_name;
 use crate::checksum::Form;
 use crate::names::{
     FIGURE_KINDS, FIGURE_SCRIPT, FILES, FOLDERS, LOCK_FILE, NARROW, PREDICTION_FOLDER,
-    REPLAY_FOLDER, STUDY_BYTES, STUDY_FILE, TABLES,
+    REPLAY_FOLDER, STUDY_BYTES, STUDY_FILE, TABLES, TRANSACTIONS_FOLDER,
 };
 use crate::{Action, ResultsError, open};
 use serde_json::Value;
@@ -129,7 +129,8 @@ fn is_own_folder(parts: &[&str]) -> bool {
         [PREDICTION_FOLDER | REPLAY_FOLDER, rest @ ..] if !rest.is_empty() => is_own_folder(rest),
         [top] => FOLDERS.contains(top),
         // Before version 5 of the schema a run was a file.
-        ["runs", _] | ["runs", _, _] | ["packets", _] | ["packets", _, _] => true,
+        ["runs" | "packets" | TRANSACTIONS_FOLDER, _] => true,
+        ["runs" | "packets" | TRANSACTIONS_FOLDER, _, _] => true,
         ["packets", _, _, run] => numbered(run, "rep-", ""),
         _ => false,
     }
@@ -143,6 +144,7 @@ fn is_own_file(parts: &[&str], names: &StudyNames) -> bool {
         ["runs", _, file] => is_records_file(file),
         ["runs", _, _, file] => numbered(file, "rep-", ".json"),
         ["packets", _, _, run, file] => numbered(run, "rep-", "") && is_packet_file(file),
+        [TRANSACTIONS_FOLDER, _, _, file] => numbered(file, "rep-", ".parquet"),
         ["data", file] => file.rsplit_once('.').is_some_and(|(name, extension)| {
             ["csv", "parquet"].contains(&extension) && TABLES.contains(&name)
         }),
@@ -254,6 +256,7 @@ mod tests {
             "figures/delay-cdf-best+effort-scenario-6.svg",
             "figures/delay-cdf-a-scenario-b-scenario-6.svg",
             "packets/a/b/rep-000/packets-00012.parquet",
+            "transactions/a/b/rep-012.parquet",
             "replay/runs/a/b.jsonl",
             "prediction/study.json",
             "prediction/.lock",
@@ -281,6 +284,7 @@ mod tests {
             "figures/loss-best+effort-90mm.svg",
             "figures/other.py",
             "packets/a/b/rep-000/notes.parquet",
+            "transactions/a/b/notes.parquet",
             "prediction/thesis.tex",
         ] {
             assert!(!is_own(other), "{other}");
@@ -322,6 +326,8 @@ mod tests {
     fn half_written_files_are_known_by_the_file_they_would_become() {
         assert!(is_partial_file(&["runs", "a", ".b.jsonl.7-1.partial"]));
         assert!(is_partial_file(&["data", ".cells.csv.7-1.partial"]));
+        let rows = ["transactions", "a", "b", ".rep-000.parquet.7-1.partial"];
+        assert!(is_partial_file(&rows));
         assert!(!is_partial_file(&["data", ".mine.csv.7-1.partial"]));
         assert!(!is_partial_file(&["notes", ".cells.csv.7-1.partial"]));
     }

@@ -11,12 +11,14 @@ mod runs;
 mod series;
 mod table;
 mod testbed;
+mod transactions;
 mod verdicts;
 
 pub(crate) use folder::DataFolder;
 pub use packets::{PacketRow, PacketTable};
 pub(crate) use runs::RunTables;
 pub(crate) use series::SeriesTables;
+pub use transactions::write_transactions;
 pub(crate) use verdicts::{SeedVerdicts, write_seed_verdicts};
 
 use crate::error::ReportError;
@@ -33,7 +35,7 @@ pub(crate) fn write(folder: &DataFolder, findings: &Findings) -> Result<(), Repo
 #[cfg(test)]
 mod tests {
     use super::column::Schema;
-    use super::{applications, estimates, packets, runs, testbed, verdicts};
+    use super::{applications, estimates, packets, runs, testbed, transactions, verdicts};
 
     /// Every table that a report writes into its folder of data.
     const TABLES: [Schema; 28] = [
@@ -75,7 +77,8 @@ mod tests {
     fn schemas() -> impl Iterator<Item = Schema> {
         TABLES
             .into_iter()
-            .chain([packets::Packets::SCHEMA, verdicts::SeedVerdicts::SCHEMA])
+            .chain([packets::Packets::SCHEMA, transactions::Transactions::SCHEMA])
+            .chain([verdicts::SeedVerdicts::SCHEMA])
     }
 
     const DOCUMENTATION: &str = include_str!("../../../../docs/results.md");

@@ -587,6 +587,7 @@ fn nothing_is_written_through_a_link() {
         "data",
         "figures",
         "packets",
+        "transactions",
         "prediction",
         "replay",
         ".lock",
