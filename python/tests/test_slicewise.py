@@ -231,6 +231,20 @@ class Tables(InFolder):
         query = text.split("```sql\n")[1].split("```")[0].replace("'6'", "'storm'").replace("best effort", "bulk")
         self.assertEqual(len(duckdb.sql(query).fetchall()), 2)
 
+    @needs("duckdb", "pyarrow")
+    def test_transactions_are_a_table_and_the_query_of_the_documentation_finds_them(self):
+        import duckdb
+
+        web = {"slice": "voice", "application": {"kind": "requests", "rate": "20 /s", "response": "2 kB"}}
+        scenarios = {"calm": {"reference": True}, "busy": {"sources": {"bulk": {"rate": "90 Mbit/s"}}}}
+        study = {**STUDY, "name": "web", "sources": {"web": web, "bulk": STUDY["sources"]["bulk"]}, "scenarios": scenarios}
+        results = slicewise.run(study, out="results", transactions=True, progress=False)
+        rows = results.table("transactions")
+        self.assertEqual(set(rows["kind"].to_pylist()), {"request"})
+        text = (REPOSITORY / "docs/results.md").read_text(encoding="utf-8").split("### transactions\n")[1]
+        found = duckdb.sql(text.split("```sql\n")[1].split("```")[0]).fetchall()
+        self.assertEqual(sum(row[2] for row in found) * 2, rows.num_rows)
+
 
 class Documentation(InFolder):
     @needs("dask", "distributed", "pandas", "polars", "pyarrow")

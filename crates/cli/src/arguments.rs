@@ -253,6 +253,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "BYTES", requires = "captures",
           value_parser = clap::value_parser!(u32).range(64..=262_144))]
     pub snap_length: Option<u32>,
+    /// Also write every request, flow and video segment of the applications as Parquet, in simulated runs: below `transactions`
+    /// in the results folder. Runs that are finished and lack them are carried out again.
+    #[arg(long)]
+    pub transactions: bool,
     /// On real packets: also accept runs in which the machine was too noisy. Their
     /// records and the report say what was wrong.
     #[arg(long)]

@@ -104,6 +104,7 @@ struct Tally<'a> {
     shards: &'a [PathBuf],
     /// Of each shard: runs taken from it, and runs that were known.
     runs: Vec<(u64, u64)>,
+    transactions: u64,
     damaged: Vec<String>,
     expected: u64,
     missing: u64,
@@ -116,6 +117,7 @@ impl<'a> Tally<'a> {
         Self {
             shards,
             runs: vec![(0, 0); shards.len()],
+            transactions: 0,
             damaged: Vec::new(),
             expected: 0,
             missing: 0,
@@ -134,6 +136,7 @@ impl<'a> Tally<'a> {
         }
         self.expected += folder.expected_runs();
         self.missing += collected.missing;
+        self.transactions += collected.transactions;
         if self.example.is_none() {
             self.example = example(folder.study(), &collected);
         }
@@ -149,6 +152,10 @@ impl<'a> Tally<'a> {
                 known => format!(", and {known} that {} has", options.results.display()),
             };
             noteln!("{}: {}{known}", shard.display(), count(*taken, "run"));
+        }
+        if self.transactions > 0 {
+            let runs = count(self.transactions, "run");
+            noteln!("transactions of {runs} were copied with them");
         }
         for damaged in self.damaged.iter().take(DAMAGED_PRINTED) {
             errln!("warning: left out: {damaged}");

@@ -1,10 +1,13 @@
 //! Carries out the runs of a study, several at a time; each finished run is on disk at once.
 
+use slicewise_report::{ReportError, write_transactions};
 use slicewise_results::host::RunTime;
-use slicewise_results::{ResultsError, ResultsFolder};
+use slicewise_results::{Action, AtomicFile, ResultsError, ResultsFolder};
+use slicewise_stats::application::SourceTransactions;
 use slicewise_stats::record::{RunKey, RunRecord};
 use slicewise_study::{Backend, RunError, RunSpec, Study};
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -53,6 +56,18 @@ pub struct Work<'a> {
     pub folder: &'a ResultsFolder,
     pub backend: &'a (dyn Backend + Sync),
     pub runs: &'a [RunSpec],
+    /// Transactions are written, too.
+    pub transactions: bool,
+}
+
+impl Work<'_> {
+    /// Most transactions of a run that are to be written.
+    pub fn transactions_of(&self, run: &RunSpec) -> u64 {
+        match self.transactions {
+            true => self.study.most_transactions(run.policy, run.scenario),
+            false => 0,
+        }
+    }
 }
 
 /// Carry out the runs of `works`, at most `jobs` at a time, reporting each to `on_event` from this thread with the
@@ -69,7 +84,9 @@ pub fn execute(
     let mut outcomes: Vec<Outcome> = works.iter().map(|_| Outcome::default()).collect();
     let is_concurrent = works.iter().all(|work| work.backend.is_concurrent());
     let jobs = if is_concurrent { jobs } else { 1 };
-    for runs in turns(works, is_concurrent) {
+    // A record says nothing of single transactions.
+    let may_share = is_concurrent && works.iter().all(|work| !work.transactions);
+    for runs in turns(works, may_share) {
         in_parallel(
             &runs,
             jobs,
@@ -203,8 +220,12 @@ pub fn record_of(
     backend: &dyn Backend,
     run: &RunSpec,
 ) -> Option<Result<RunRecord, String>> {
-    match catch_unwind(AssertUnwindSafe(|| backend.run(study, run))) {
-        Ok(Ok(record)) => Some(Ok(record)),
+    caught(|| backend.run(study, run))
+}
+
+fn caught<T>(run: impl FnOnce() -> Result<T, RunError>) -> Option<Result<T, String>> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(result)) => Some(Ok(result)),
         Ok(Err(RunError::Interrupted)) => None,
         Ok(Err(error)) => Some(Err(error.to_string())),
         Err(panic) => {
@@ -219,41 +240,96 @@ pub fn record_of(
 }
 
 fn run_one(turn: &Turn<'_>, send: impl Fn(RunEvent)) {
-    let Turn { run, same_in, .. } = turn;
-    let &Work {
+    let Turn {
+        work, run, same_in, ..
+    } = turn;
+    let &&Work {
         study,
         folder,
         backend,
         ..
-    } = turn.work;
+    } = work;
     let Some(key) = run.key(study) else {
         debug_assert!(false, "runs are of this study");
         return;
     };
-    match folder.read_run(&key) {
-        Ok(Some(_)) => return send(RunEvent::Resumed(key)),
-        Ok(None) => {}
-        Err(error) => send(RunEvent::Damaged(error.to_string())),
-    }
+    let has_transactions = work.transactions_of(run) > 0;
+    let before = match folder.read_run(&key) {
+        Ok(Some(_)) if !has_transactions || folder.has_transactions(&key) => {
+            return send(RunEvent::Resumed(key));
+        }
+        Ok(before) => before,
+        Err(error) => {
+            send(RunEvent::Damaged(error.to_string()));
+            None
+        }
+    };
     let started = Instant::now();
     let same = same_in.and_then(|folder| folder.read_run(&key).ok()?);
     let is_copied = same.is_some();
-    let record = same.map_or_else(|| record_of(study, backend, run), |same| Some(Ok(same)));
+    let result = match same {
+        Some(same) => Some(Ok((same, Vec::new()))),
+        None => caught(|| match has_transactions {
+            true => backend.run_with_transactions(study, run),
+            false => Ok((backend.run(study, run)?, Vec::new())),
+        }),
+    };
     let elapsed = started.elapsed();
-    send(match record {
-        Some(Ok(record)) => match folder.write_run(&record) {
-            Ok(()) if is_copied => RunEvent::Copied(key),
-            Ok(()) => RunEvent::Finished(key, run_time(&record, elapsed)),
-            // A fault of this run alone.
-            Err(error @ ResultsError::RefusedRecord { .. }) => {
-                RunEvent::Failed(key, error.to_string())
+    send(match result {
+        Some(Ok((record, transactions))) => {
+            let transactions = has_transactions.then_some(&*transactions);
+            match write(folder, &record, transactions, before.as_ref()) {
+                Ok(()) if is_copied => RunEvent::Copied(key),
+                Ok(()) => RunEvent::Finished(key, run_time(&record, elapsed)),
+                // A fault of this run alone.
+                Err(error @ ResultsError::RefusedRecord { .. }) => {
+                    RunEvent::Failed(key, error.to_string())
+                }
+                Err(error) => RunEvent::NotWritten(error),
             }
-            Err(error) => RunEvent::NotWritten(error),
-        },
+        }
         // Nothing became of it, and nothing is wrong with it.
         None => return,
         Some(Err(reason)) => RunEvent::Failed(key, reason),
     });
+}
+
+/// Writes the record of a run unless it was there `before`, then its transactions: a run that has them has a record.
+fn write(
+    folder: &ResultsFolder,
+    record: &RunRecord,
+    transactions: Option<&[SourceTransactions]>,
+    before: Option<&RunRecord>,
+) -> Result<(), ResultsError> {
+    let file = transactions.map(|of| transactions_file(folder, &record.key, of));
+    let file = file.transpose()?;
+    match before {
+        None => folder.write_run(record)?,
+        Some(before) if before == record => {}
+        Some(_) => {
+            return Err(ResultsError::RefusedRecord {
+                path: folder.records_path(&record.key.policy, &record.key.scenario),
+                reason: "carried out again for its transactions, the run came out otherwise than its record, which stays: \
+                         run the study into another folder (`--out DIR`)"
+                    .to_owned(),
+            });
+        }
+    }
+    file.map_or(Ok(()), AtomicFile::commit)
+}
+
+fn transactions_file(
+    folder: &ResultsFolder,
+    key: &RunKey,
+    transactions: &[SourceTransactions],
+) -> Result<AtomicFile, ResultsError> {
+    write_transactions(folder, key, transactions).map_err(|error| match error {
+        ReportError::Results(error) => error,
+        error => {
+            let path = folder.transactions_path(key);
+            ResultsError::io(Action::Write, path, io::Error::other(error))
+        }
+    })
 }
 
 /// The time stands beside the results, never in them: the same run gives the same record anywhere.

@@ -49,6 +49,7 @@ mod tenant;
 mod testbed_run;
 #[cfg(feature = "linux")]
 mod top;
+mod transactions;
 
 use arguments::{Arguments, Command};
 #[cfg(not(feature = "linux"))]

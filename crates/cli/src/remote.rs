@@ -60,6 +60,8 @@ fn is_remote(folder: &Path) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,
+    /// A shard, whose runs are collected.
+    Collect,
     /// Verdicts do not depend on whether the report can be written.
     Report,
     Write,
@@ -73,7 +75,8 @@ fn folders(command: &mut Command) -> Vec<(&mut PathBuf, Use)> {
         Command::Run(options) => options.out.iter_mut().map(write).collect(),
         Command::Analyse(options) => options.out.iter_mut().map(write).collect(),
         Command::Collect(options) => {
-            let shards = options.shards.iter_mut().map(read);
+            let shards = options.shards.iter_mut();
+            let shards = shards.map(|folder| (folder, Use::Collect));
             shards.chain([write(&mut options.results)]).collect()
         }
         Command::Report(options) => {

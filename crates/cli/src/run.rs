@@ -10,6 +10,7 @@ use crate::load::note_before_runs;
 use crate::progress::Progress;
 use crate::results::{open_results, results_path};
 use crate::seeds;
+use crate::transactions;
 use slicewise_sim::{Simulator, capture};
 use slicewise_study::Study;
 use std::num::NonZeroU32;
@@ -55,7 +56,9 @@ fn simulate(options: &RunOptions, study: &Study) -> Result<Exit, Failure> {
         folder: &folder,
         backend: &simulator,
         runs: &runs,
+        transactions: options.transactions,
     };
+    transactions::announce(std::slice::from_ref(&work))?;
     let execution = Execution {
         works: &[work],
         jobs,

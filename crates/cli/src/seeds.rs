@@ -169,6 +169,8 @@ fn check_options(options: &RunOptions) -> Result<(), Failure> {
         "`--seeds` judges each policy by all scenarios: leave out `--scenario`"
     } else if options.captures.is_some() {
         "`--seeds` keeps no runs: to capture those of one seed, use `--seed N --captures DIR`"
+    } else if options.transactions {
+        "`--seeds` keeps no runs: for the transactions of those of one seed, use `--seed N --transactions`"
     } else if options.replace && options.out.is_none() {
         "`--seeds` writes nothing without `--out DIR`: leave out `--replace`"
     } else {

@@ -6,9 +6,7 @@ mod refine;
 mod testbed;
 
 use crate::Failure;
-#[cfg(feature = "linux")]
-use crate::arguments::BackendName;
-use crate::arguments::{JudgementOptions, ReportOptions, RunOptions, Selection};
+use crate::arguments::{BackendName, JudgementOptions, ReportOptions, RunOptions, Selection};
 use crate::execution::{
     Execution, as_asked, on_interrupt, options_of_shard, processors, runs_of_shard, wanted_runs,
 };
@@ -21,6 +19,7 @@ use crate::progress::Progress;
 use crate::report::{report_failure, siblings, verdicts_text, write_report};
 use crate::results::{named_path, open_results, results_failure, results_path};
 use crate::run;
+use crate::transactions;
 use crate::{noteln, outln};
 use slicewise_report::{CaseReport, published_headline, terminal, write_series};
 use slicewise_results::{LeftOut, ResultsFolder, SeriesDescription, SeriesFolder};
@@ -34,6 +33,11 @@ use std::path::{Path, PathBuf};
 const MAX_PRINTED: usize = 32;
 
 pub fn run(options: &RunOptions) -> Result<Exit, Failure> {
+    if options.transactions && options.on != BackendName::Sim {
+        return Err(Failure::mistake(
+            "`--transactions` is for the simulator: leave it out, or leave out `--on`",
+        ));
+    }
     let file = load_study_file(&options.selection.study)?;
     let name = match &file {
         StudyFile::Series(series) => &series.name,
@@ -213,8 +217,10 @@ fn carry_out(
             folder,
             backend: &simulator,
             runs,
+            transactions: options.transactions,
         })
         .collect();
+    transactions::announce(&works)?;
     let interrupt = on_interrupt("finishing the runs in progress")?;
     let execution = Execution {
         works: &works,

@@ -351,6 +351,7 @@ fn predict(
         folder: &folder,
         backend: &Simulator::default(),
         runs,
+        transactions: false,
     };
     let execution = Execution {
         works: &[work],
@@ -425,6 +426,7 @@ fn measure(
         folder,
         backend: &testbed,
         runs,
+        transactions: false,
     };
     let execution = Execution {
         works: &[work],

@@ -78,12 +78,13 @@ class Results:
         return [Verdict(row.get("case"), row["policy"], row["attribute"], row["verdict"], row["reason"].lstrip("'")) for row in rows]
 
     def table(self, name: str) -> pyarrow.Table:
-        """A table of ``data/`` as Arrow; of cases with a column ``case`` and one for each axis of a sweep, also where only the cases have it."""
+        """A table of ``data/``, or ``transactions``, as Arrow; of cases with a column ``case`` and one for each axis of a sweep, also where only the cases have it."""
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
         if self._has(name) or not self.cases:
-            return parquet.read_table(self._data(name, "parquet"))
+            # By default, a folder of a policy whose name begins with `_` would be left out.
+            return parquet.read_table(self._data(name, "parquet"), ignore_prefixes=["."])
         cells = parquet.read_table(self._data("cells", "parquet"))
         first = [column for column in cells.column_names if column == "case" or column.startswith("axis_")]
         places = {row["case"]: row for row in cells.select(first).group_by(first).aggregate([]).to_pylist()}
@@ -127,12 +128,15 @@ class Results:
             raise FileNotFoundError(f"no figure `{name}` in {self.path}: it has {', '.join(self.figures()) or 'none'}")
         return Figure(path)
 
+    def _place(self, name: str, kind: str) -> Path:
+        return self.path / name if name == "transactions" else self.path / "data" / f"{name}.{kind}"
+
     def _has(self, name: str) -> bool:
-        return (self.path / "data" / f"{name}.parquet").is_file()
+        return self._place(name, "parquet").exists()
 
     def _data(self, name: str, kind: str) -> Path:
-        path = self.path / "data" / f"{name}.{kind}"
-        if not path.is_file():
+        path = self._place(name, kind)
+        if not path.exists():
             tables = sorted(file.stem for file in (self.path / "data").glob(f"*.{kind}"))
             raise FileNotFoundError(f"no table `{name}` in {self.path}: it has {', '.join(tables) or 'none'}")
         return path

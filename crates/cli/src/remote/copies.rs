@@ -38,6 +38,7 @@ impl Copies {
             let location = Location::parse(&folder.to_string_lossy()).map_err(failure)?;
             let access = match intended {
                 Use::Read => Access::Read,
+                Use::Collect => Access::Collect,
                 Use::Report | Use::Write => Access::Write,
             };
             let mirror = Mirror::open(location, &cache, access).map_err(failure)?;
@@ -45,7 +46,7 @@ impl Copies {
             describe(&mirror, (intended == Use::Write).then_some(interval));
             show_as(folder, mirror.location().to_string());
             match intended {
-                Use::Read => read.push(mirror),
+                Use::Read | Use::Collect => read.push(mirror),
                 Use::Report => reported.push(mirror),
                 Use::Write => written.push(Writer::start(mirror, interval)),
             }

@@ -55,6 +55,7 @@ mod tenant;
 mod timeline;
 #[cfg(feature = "linux")]
 mod top;
+mod transactions;
 
 #[cfg(not(feature = "controller"))]
 #[test]

@@ -5,6 +5,7 @@ mod storage;
 use crate::shards::{assert_same, records_in, run_whole};
 use crate::support::small_study::STUDY;
 use crate::support::{Sandbox, contains, text, words};
+use crate::transactions::WEB;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -257,6 +258,20 @@ fn shards_in_storage_are_collected_into_storage() {
     let error = world.refused(1, OWNER, missing);
     contains(&error, "`slicewise run small.yaml --out s3://results/part`");
     assert_eq!(world.records("part"), 6);
+}
+
+#[test]
+fn transactions_of_shards_in_storage_are_collected_with_their_runs() {
+    let world = World::new();
+    world.sandbox.write("web.yaml", WEB);
+    for shard in ["1", "2"] {
+        let run = format!("run web.yaml --transactions --shard {shard}/2");
+        world.succeeded(shard, &format!("{run} --out s3://results/shards/{shard}"));
+    }
+    let collect = "collect s3://results/all s3://results/shards/1 s3://results/shards/2";
+    let (_, noted) = world.succeeded("three", collect);
+    contains(&noted, "transactions of 8 runs were copied with them");
+    assert_eq!(world.objects("all/transactions").len(), 8);
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! `--transactions` of `slicewise run`: how many rows there will be, and whether the disk has room for them.
+
+use crate::executor::Work;
+use crate::{Failure, noteln};
+use slicewise_stats::words::count;
+use std::path::Path;
+
+/// Bytes of a row in its file: five numbers that hardly repeat, and names that take next to nothing.
+const ROW_BYTES: u64 = 40;
+
+/// Says, before runs are carried out, how many transactions will be written, and refuses more than fit on the disk.
+pub fn announce(works: &[Work<'_>]) -> Result<(), Failure> {
+    let mut works = works.iter().filter(|work| work.transactions).peekable();
+    let Some(first) = works.peek() else {
+        return Ok(());
+    };
+    let folder = first.folder.path();
+    let (mut rows, mut runs, mut again, mut is_any) = (0_u64, 0, 0, false);
+    for work in works {
+        for run in work.runs {
+            let of_run = work.transactions_of(run);
+            is_any |= of_run > 0;
+            let Some(key) = run.key(work.study).filter(|_| of_run > 0) else {
+                continue;
+            };
+            let has_record = work.folder.has_run(&key);
+            if has_record && work.folder.has_transactions(&key) {
+                continue;
+            }
+            rows = rows.saturating_add(of_run);
+            runs += 1;
+            again += u64::from(has_record);
+        }
+    }
+    if !is_any {
+        return Err(Failure::mistake(
+            "these runs have no transactions, which are requests, flows of a given size and segments of a video: leave out \
+             `--transactions`, or add a source with an `application` that has them",
+        ));
+    }
+    if runs == 0 {
+        return Ok(());
+    }
+    refuse_without_room(folder, rows)?;
+    let runs = count(runs, "run");
+    noteln!(
+        "transactions of {runs}: at most about {rows} rows, {}",
+        size(bytes(rows))
+    );
+    if again > 0 {
+        noteln!("runs carried out again for their transactions, with records that stay: {again}");
+    }
+    Ok(())
+}
+
+fn bytes(rows: u64) -> u64 {
+    rows.saturating_mul(ROW_BYTES)
+}
+
+fn refuse_without_room(folder: &Path, rows: u64) -> Result<(), Failure> {
+    match free_bytes(folder) {
+        Some(free) if free < bytes(rows) => Err(Failure::mistake(format!(
+            "`--transactions` would write about {rows} rows, {}, but the disk of `{}` has {} free: choose another folder \
+             (`--out DIR`), or fewer runs (`--policy`, `--scenario`, `--repetitions`)",
+            size(bytes(rows)),
+            folder.display(),
+            size(free)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// `None` where it is not known.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    #[cfg(feature = "linux")]
+    return slicewise_live::sys::storage::free_bytes(folder).ok();
+    #[cfg(not(feature = "linux"))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000_000 => (1_000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    format!("{} {name}", bytes.div_ceil(unit))
+}
