@@ -5,8 +5,8 @@ use crate::network::Network;
 use slicewise_applications::{Action, Application};
 use slicewise_stats::application::Transaction;
 use slicewise_traffic::application::{
-    AdaptationRule, ApplicationParams, BulkParams, RequestsParams, ResponseSizes, ServerParams,
-    ShortFlowsParams, VideoParams,
+    AdaptationRule, ApplicationParams, BulkParams, FlowArrivals, RequestsParams, ServerParams,
+    ShortFlowsParams, TransferSizes, VideoParams,
 };
 use slicewise_units::{BitRate, Duration};
 
@@ -30,7 +30,7 @@ fn lines(application: &Application) -> Vec<String> {
     application.transactions().iter().map(line).collect()
 }
 
-fn requests(response: ResponseSizes) -> Application {
+fn requests(response: TransferSizes) -> Application {
     let params = RequestsParams {
         per_kilosecond: 10_000,
         connections: 2,
@@ -43,7 +43,7 @@ fn requests(response: ResponseSizes) -> Application {
 
 #[test]
 fn requests_are_there_from_when_they_were_due_whether_sent_lost_or_neither() {
-    let mut application = requests(ResponseSizes::Equal(1_000));
+    let mut application = requests(TransferSizes::Equal(1_000));
     for connection in [0, 1] {
         let now = at(u64::from(connection) * 100);
         let opened = application.poll_action(now);
@@ -68,7 +68,7 @@ fn requests_are_there_from_when_they_were_due_whether_sent_lost_or_neither() {
 
 #[test]
 fn bytes_of_a_request_are_those_of_the_response_that_is_asked_for_sent_or_not() {
-    let sizes = ResponseSizes::Exponential(10_000);
+    let sizes = TransferSizes::Exponential(10_000);
     let mut application = requests(sizes.clone());
     let planned = application.transactions();
     let link = Duration::from_millis(10);
@@ -90,7 +90,7 @@ fn bytes_of_a_request_are_those_of_the_response_that_is_asked_for_sent_or_not() 
 
 #[test]
 fn times_of_requests_are_those_of_the_figures() {
-    let mut application = requests(ResponseSizes::Exponential(50_000));
+    let mut application = requests(TransferSizes::Exponential(50_000));
     let link = Duration::from_millis(10);
     let mut network = Network::new(2_000_000, link, ServerParams::default());
     network.run(&mut application, at(900));
@@ -111,7 +111,7 @@ fn flows_are_there_once_they_have_begun_and_have_bytes_once_these_are_drawn() {
     let params = ShortFlowsParams {
         clients: 2,
         request_bytes: 200,
-        response: ResponseSizes::Equal(15_000),
+        response: TransferSizes::Equal(15_000),
         pause: Duration::from_millis(5),
         server: ServerParams::default(),
     };
@@ -144,7 +144,7 @@ fn bulk_transfers_are_there_where_they_have_a_size() {
         flows: 3,
         bytes,
         bitrate: None,
-        stagger: Duration::from_millis(100),
+        arrivals: FlowArrivals::Staggered(Duration::from_millis(100)),
     };
     let run = |bytes| {
         let params = ApplicationParams::Bulk(params(bytes));
@@ -155,7 +155,7 @@ fn bulk_transfers_are_there_where_they_have_a_size() {
         lines(&application)
     };
     // The second is under way, and the third never begins.
-    insta::assert_snapshot!(run(Some(30_000)).join("\n"), @r"
+    insta::assert_snapshot!(run(Some(TransferSizes::Equal(30_000))).join("\n"), @r"
     flow 0.0: 50 60 95, 30000 -
     flow 1.0: 150 160 -, 30000 -
     ");

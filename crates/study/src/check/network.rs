@@ -441,11 +441,11 @@ impl Checker<'_> {
     /// Propagation delays of the links of hosts that sources name.
     pub(super) fn host_propagation(
         &mut self,
-        spec: Option<&Placed<HostsSpec>>,
+        study: &StudySpec,
         scenarios: &[ScenarioParams],
         dut: &DutParams,
     ) -> BTreeMap<String, Duration> {
-        let Some(spec) = spec else {
+        let Some(spec) = &study.hosts else {
             return BTreeMap::new();
         };
         let hosts = scenarios.iter().flat_map(ScenarioParams::hosts).flatten();
