@@ -3,6 +3,7 @@
 
 use crate::error::AttemptError;
 use serde::{Deserialize, Serialize};
+use slicewise_stats::record::RunRecord;
 use slicewise_stats::testbed::ClockOffset;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -262,6 +263,42 @@ pub(crate) fn make_later(file: &Path, ns: u64) -> Result<(), AttemptError> {
     offsets.correct(file)
 }
 
+/// By how much packets arrived before they were sent, ns, where the error of the clocks' offset may be as large: then it is
+/// at least that. `None` where none did, or no such error explains it.
+pub(crate) fn early_within(records: [&RunRecord; 2], clocks: &ClockOffset) -> Option<u64> {
+    let captures = records.iter().flat_map(|record| &record.capture);
+    let clock = captures.map(|capture| &capture.clock);
+    if clock
+        .clone()
+        .any(|clock| clock.was_set || clock.alignment_ns != 0)
+    {
+        return None;
+    }
+    let smallest_ns = clock.filter_map(|clock| clock.smallest_delay_ns).min()?;
+    let early_ns = smallest_ns.min(0).unsigned_abs();
+    (1..=clocks.bound_ns)
+        .contains(&early_ns)
+        .then_some(early_ns)
+}
+
+/// Check that no packet arrived before it was sent.
+pub(crate) fn agree(record: &RunRecord, clocks: &ClockOffset) -> Result<(), AttemptError> {
+    let mut captures = record.capture.iter();
+    if !captures.any(|capture| capture.clock.leaves_no_delays()) {
+        return Ok(());
+    }
+    let known = if clocks.is_measured {
+        "measured"
+    } else {
+        "stated"
+    };
+    Err(AttemptError::Retryable(format!(
+        "packets arrived before they were sent: the clocks of sender and receiver differ by more than the {} µs {known}, or one \
+         was set during the run",
+        clocks.bound_ns / 1_000
+    )))
+}
+
 fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why.to_owned())
 }
@@ -270,6 +307,7 @@ fn invalid(why: &str) -> io::Error {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use slicewise_stats::flow::{CaptureRecord, ClockRecord};
 
     const SECOND_NS: u64 = 1_000_000_000;
     /// 2026.
@@ -358,6 +396,46 @@ mod tests {
             bytes.extend(b"abc");
         }
         bytes
+    }
+
+    fn with_smallest_delay(ns: i64, was_set: bool) -> RunRecord {
+        let clock = ClockRecord {
+            negative_delays: u64::from(ns < 0),
+            smallest_delay_ns: Some(ns),
+            was_set,
+            ..ClockRecord::default()
+        };
+        RunRecord {
+            capture: Some(CaptureRecord {
+                clock,
+                ..CaptureRecord::default()
+            }),
+            ..RunRecord::default()
+        }
+    }
+
+    #[test]
+    fn packets_that_arrive_early_show_how_far_the_offset_is_off_within_its_bound() {
+        let clocks = ClockOffset::stated(10);
+        let early = |run, idle| {
+            let records = [run, idle].map(|ns| with_smallest_delay(ns, false));
+            early_within(records.each_ref(), &clocks)
+        };
+        assert_eq!(early(0, 5), None);
+        assert_eq!(early(-3, 5), Some(3));
+        assert_eq!(early(2, -10), Some(10));
+        // The bound does not explain it.
+        assert_eq!(early(-3, -11), None);
+        let set = with_smallest_delay(-3, true);
+        assert_eq!(
+            early_within([&set, &with_smallest_delay(1, false)], &clocks),
+            None
+        );
+        let disagreement = agree(&with_smallest_delay(-11, false), &clocks).unwrap_err();
+        assert!(
+            disagreement.to_string().contains("differ by more than"),
+            "{disagreement}"
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod remote;
 mod run;
 mod ssh;
 
-pub(crate) use clocks::make_later;
+pub(crate) use clocks::{agree, early_within, make_later};
 pub use device::supports;
 pub use host::serve;
 pub(crate) use run::{Load, execute};
