@@ -79,8 +79,8 @@ fn direction(params: &DirectionParams) -> Result<LinkDirection, &'static str> {
     Ok(LinkDirection {
         admission: AdmissionRule::DelayBounds,
         rate_bps: params.link.rate.bits_per_second(),
-        counts: Counts::from(params.link.accounting.layer),
-        slices_count: Counts::from(common.accounting.layer),
+        counts: Counts(params.link.accounting),
+        slices_count: Counts(common.accounting),
         largest_frame_bytes: common.largest_frame.bytes(),
         buffer_bytes: buffer.map(ByteCount::bytes),
         shortest_delay_ns: common.delays.shortest().nanos(),
@@ -105,8 +105,8 @@ fn metered_direction(params: &DirectionParams) -> LinkDirection {
     LinkDirection {
         admission: AdmissionRule::SumOfRates,
         rate_bps: rate.bits_per_second(),
-        counts: Counts::from(accounting.layer),
-        slices_count: Counts::from(accounting.layer),
+        counts: Counts(accounting),
+        slices_count: Counts(accounting),
         largest_frame_bytes: spec.largest_frame().bytes(),
         buffer_bytes: None,
         shortest_delay_ns: 0,
@@ -306,5 +306,34 @@ mod tests {
         let both = [params(&["voice", "Video"]), params(&["voice", "data"])];
         let announced = announcement("uplink", &both).unwrap();
         assert_eq!(announced.classes, ["data", "voice"]);
+    }
+
+    #[test]
+    fn what_a_modem_adds_is_announced() {
+        let accounting = "L3 + 40 B in ATM cells".parse().unwrap();
+        let spec = PolicySpec {
+            name: "test".to_owned(),
+            classes: Vec::new(),
+            discipline: Discipline::Guaranteed,
+            guaranteed: Some(GuaranteedSpec {
+                accounting,
+                ..GuaranteedSpec::default()
+            }),
+            queues: Vec::new(),
+        };
+        let rate = BitRate::new(10_000_000);
+        let link = Rate { rate, accounting };
+        let params = DirectionParams {
+            link,
+            policy: spec.resolve(rate).unwrap().into(),
+            seed: 1,
+        };
+        let announced = announcement("uplink", &[params.clone(), params]).unwrap();
+        announced.check().unwrap();
+        let json = serde_json::to_value(&announced.forward).unwrap();
+        assert_eq!(json["counts"], "L3 + 40 B in ATM cells");
+        assert_eq!(json["slices_count"], "L3 + 40 B in ATM cells");
+        let read: LinkDirection = serde_json::from_value(json).unwrap();
+        assert_eq!(read.admission().unwrap().link, link);
     }
 }

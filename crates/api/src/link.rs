@@ -3,49 +3,59 @@
 use crate::invalid::{check_count, check_range, check_stored};
 use crate::{Guarantee, Invalid, check_name};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use slicewise_model::{
     Admission, AdmissionParams, DelayRange, GuaranteeParams, GuaranteedSpec, Rate,
 };
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer};
-use utoipa::ToSchema;
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// Most classes of a gateway's own policy.
 const CLASSES_MAX: usize = 4_096;
 
-/// Bytes of a frame that a rate counts. `L1`: all it occupies on the wire, that is preamble, frame with FCS, and
-/// inter-frame gap. `L2`: the frame without FCS. `L3`: the IP packet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub enum Counts {
-    /// All that a frame occupies on the wire: preamble, frame with FCS, inter-frame gap.
-    L1,
-    /// The frame without FCS.
-    #[default]
-    L2,
-    /// The IP packet.
-    L3,
-}
+/// Bytes of a frame that a rate counts, as text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Counts(pub Accounting);
 
 impl Counts {
-    /// As the model has it.
-    #[must_use]
-    pub const fn accounting(self) -> Accounting {
-        match self {
-            Self::L1 => Accounting::L1,
-            Self::L2 => Accounting::L2,
-            Self::L3 => Accounting::L3,
-        }
+    /// All that a frame occupies on the wire: preamble, frame with FCS, inter-frame gap.
+    pub const L1: Self = Self(Accounting::L1);
+    /// The frame without FCS.
+    pub const L2: Self = Self(Accounting::L2);
+    /// The IP packet.
+    pub const L3: Self = Self(Accounting::L3);
+}
+
+impl TryFrom<String> for Counts {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Self)
     }
 }
 
-impl From<Layer> for Counts {
-    fn from(layer: Layer) -> Self {
-        match layer {
-            Layer::L1 => Self::L1,
-            Layer::L2 => Self::L2,
-            Layer::L3 => Self::L3,
-        }
+impl From<Counts> for String {
+    fn from(Counts(accounting): Counts) -> Self {
+        accounting.to_string()
     }
 }
+
+impl PartialSchema for Counts {
+    fn schema() -> RefOr<Schema> {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        text.pattern(Some("^L[123]( [+-] [0-9]+ B)?( in ATM cells)?$"))
+            .examples([json!("L1"), json!("L2 + 8 B"), json!("L3 + 40 B in ATM cells")])
+            .description(Some(
+                "Bytes of a frame that a rate counts. `L1`: all it occupies on the wire, that is preamble, frame with FCS, and inter-frame gap. \
+                 `L2`: the frame without FCS. `L3`: the IP packet. Bytes that a link behind the gateway adds to each frame follow, at most \
+                 1500, and `in ATM cells` if the sum fills cells of 53 bytes with 48 of it each (not L1).",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for Counts {}
 
 /// Rule by which guarantees of slices are admitted. `delay_bounds`: each has a delay, and all must be kept at once. `sum_of_rates`: the rates fit in
 /// the link together, and no delay is promised; the gateway meters slices, as P4-TINS does.
@@ -107,7 +117,7 @@ pub struct LinkDirection {
     #[schema(default = "L2")]
     pub slices_count: Counts,
     /// The largest frame of any traffic, bytes.
-    #[schema(minimum = 60, maximum = 65_581)]
+    #[schema(minimum = 60, maximum = 74_094)]
     pub largest_frame_bytes: u64,
     /// Buffer of all slices together, bytes; absent if it is not limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +167,7 @@ impl LinkDirection {
         check_range(self.rate_bps, 1..=most, "/rate_bps")?;
         check_stored(self.buffer_bytes.unwrap_or(0), "/buffer_bytes")?;
         let mut spec = GuaranteedSpec {
-            accounting: self.slices_count.accounting(),
+            accounting: self.slices_count.0,
             largest_frame: Some(ByteCount::new(self.largest_frame_bytes)),
             shortest_delay: Duration::from_nanos(self.shortest_delay_ns),
             longest_delay: Duration::from_nanos(self.longest_delay_ns),
@@ -189,7 +199,7 @@ impl LinkDirection {
         Ok(AdmissionParams {
             link: Rate {
                 rate: BitRate::new(self.rate_bps),
-                accounting: self.counts.accounting(),
+                accounting: self.counts.0,
             },
             accounting: spec.accounting,
             largest_frame: spec.largest_frame(),

@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 
 /// The largest burst, bytes.
 pub const BURST_MAX_BYTES: u64 = 1_000_000_000;
-/// The longest frame of an IP packet as L1 counts it, bytes.
-const FRAME_MAX_BYTES: u64 = 65_581;
+/// The longest frame of an IP packet, bytes, in ATM cells behind the largest overhead.
+const FRAME_MAX_BYTES: u64 = 74_094;
 /// The largest weight.
 pub const WEIGHT_MAX: u32 = 65_535;
 /// The largest rate, bit/s.
@@ -109,7 +109,7 @@ pub struct Guarantee {
     /// The smallest frame, bytes as the link's slices count: smaller ones are charged as this, so that less of the link has to be
     /// reserved where that counts more bytes of each frame. Absent: any frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 65_581)]
+    #[schema(minimum = 1, maximum = 74_094)]
     pub smallest_frame_bytes: Option<u64>,
 }
 

@@ -61,10 +61,10 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome, width: u16, colours: Colours) -
         text.push('\n');
         text.push_str(&fitted(classes_table(&outcome.classes)));
     }
-    let layer = plan.link.link.accounting.layer;
+    let counts = plan.link.link.accounting;
     if outcome.held_for_small_frames > BitRate::ZERO {
         text.push_str(&wrapped(format!(
-            "{} of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count {layer}, to \
+            "{} of the link is reserved in case all frames are small: state `smallest_frame` of a guarantee, or count {counts}, to \
              free some of it",
             outcome.held_for_small_frames.rounded_down()
         )));
@@ -84,8 +84,8 @@ fn plan_text(plan: &Plan, outcome: &PlanOutcome, width: u16, colours: Colours) -
 
 /// Says if all guarantees are admitted, names those that are not with the reason, and states the rest of the link.
 fn conclusion(plan: &Plan, outcome: &PlanOutcome) -> String {
-    let layer = plan.link.link.accounting.layer;
-    let mut left = format!("{} ({layer})", outcome.rate_left.rounded_down());
+    let counts = plan.link.link.accounting;
+    let mut left = format!("{} ({counts})", outcome.rate_left.rounded_down());
     match (outcome.buffer_left, plan.link.buffer) {
         (Some(buffer), Some(all)) => {
             left.push_str(&format!(
@@ -129,12 +129,9 @@ fn heading(plan: &Plan) -> String {
             heading.push_str(&format!(", {what} {name}"));
         }
     }
-    heading.push_str(&format!(
-        ": link of {} ({})",
-        link.rate, link.accounting.layer
-    ));
+    heading.push_str(&format!(": link of {} ({})", link.rate, link.accounting));
     if link.accounting != counted {
-        heading.push_str(&format!("; guarantees count {}", counted.layer));
+        heading.push_str(&format!("; guarantees count {counted}"));
     }
     heading
 }
@@ -262,8 +259,8 @@ fn plan_json(plan: &Plan, outcome: &PlanOutcome) -> Value {
         "end_to_end_bounds_ns": end_to_end,
         "admitted": outcome.is_admitted(),
         "link_bits_per_second": plan.link.link.rate.bits_per_second(),
-        "link_counts": plan.link.link.accounting.layer.to_string(),
-        "guarantees_count": plan.link.accounting.layer.to_string(),
+        "link_counts": plan.link.link.accounting.to_string(),
+        "guarantees_count": plan.link.accounting.to_string(),
         "held_for_small_frames_bits_per_second": outcome.held_for_small_frames.bits_per_second(),
         "rate_left_bits_per_second": outcome.rate_left.bits_per_second(),
         "buffer_left_bytes": outcome.buffer_left.map(|left| left.bytes()),

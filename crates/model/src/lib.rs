@@ -24,8 +24,9 @@ pub use class_map::{AccessEntry, AccessList, ClassMap, Condition, IpPrefix, Matc
 pub use elephants::{Detector, ElephantsParams, ElephantsSpec};
 pub use guaranteed::{
     Admission, AdmissionParams, Admitted, ClassReserved, ClassUse, DelayRange, DelayReason, Free,
-    GuaranteeParams, GuaranteeRequest, GuaranteedParams, MAX_DELAYS, MaximumParams, Offer, Problem,
-    Refusal, Reservation, Reservations, SetMember, SliceParams, TenantParams,
+    GuaranteeParams, GuaranteeRequest, GuaranteedParams, Inflation, MAX_DELAYS, MaximumParams,
+    Offer, Problem, Refusal, Reservation, Reservations, SetMember, SliceParams, TenantParams,
+    largest_as,
 };
 pub use hqos::{HqosError, HqosParams, HqosSpec};
 pub use meter::{Action, Colour, ColourMode, MeterAlgorithm, PolicerParams, PolicerSpec};

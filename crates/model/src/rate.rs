@@ -1,9 +1,22 @@
 //! Rates, as written and validated, and what holds a queue to one: shaping, and the policer of a priority.
 
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, FrameLengths, Layer};
 
 /// The largest frame a burst must hold: 1500 B of payload, Ethernet header and two VLAN tags.
 pub(crate) const LARGEST_FRAME: ByteCount = ByteCount::new(1522);
+
+/// Returns the same with the bytes and cells that `accounting` adds, whatever its layer.
+pub(crate) fn largest_frame(accounting: Accounting) -> ByteCount {
+    let added = Accounting {
+        layer: Layer::L2,
+        ..accounting
+    };
+    let frame = FrameLengths {
+        l2_bytes: 1522,
+        l3_offset: FrameLengths::L3_OFFSET_MAX,
+    };
+    added.count(frame).max(LARGEST_FRAME)
+}
 
 /// A rate and what it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

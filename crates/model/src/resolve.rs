@@ -17,7 +17,7 @@ pub use reallocation::{
 use crate::class_map::MAX_DSCP;
 use crate::policy::{ClassParams, ClassSpec, Discipline, PolicyParams, PolicySpec};
 use crate::queue::Refusal;
-use crate::rate::LARGEST_FRAME;
+use crate::rate::{LARGEST_FRAME, largest_frame};
 use crate::{
     CLASS_DEFAULT, PriorityParams, PrioritySpec, QueueLimitParams, Rate, RateSpec, ShaperParams,
     ShaperSpec,
@@ -495,7 +495,7 @@ impl ClassResolver<'_> {
                 rate,
                 accounting: spec.accounting,
             },
-            burst: ByteCount::new(total / 8).max(LARGEST_FRAME),
+            burst: ByteCount::new(total / 8).max(largest_frame(spec.accounting)),
             priority_borrows: false,
         })
     }
@@ -513,7 +513,7 @@ impl ClassResolver<'_> {
                     rate,
                     accounting: spec.accounting,
                 };
-                Some((rate, burst.max(LARGEST_FRAME)))
+                Some((rate, burst.max(largest_frame(spec.accounting))))
             }
         };
         Ok(PriorityParams {

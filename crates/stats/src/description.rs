@@ -155,9 +155,9 @@ fn simulator() -> String {
 pub struct Capacity {
     /// Rate, bit/s.
     pub bits_per_second: u64,
-    /// Bytes every frame occupies in addition to its L2 bytes without FCS: 24 if the rate counts L1,
-    /// else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes,
-    /// so where this is more than 0, shares that add up to the rate do not fit in it.
+    /// Bytes that a frame of 1500 bytes occupies in addition to its L2 bytes without FCS: 24 if the rate counts L1, and what a link
+    /// adds, else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes, so where this
+    /// is more than 0, shares that add up to the rate do not fit in it.
     pub frame_overhead_bytes: u32,
     /// The rate changes during a run, and this is its mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -9,7 +9,7 @@ use slicewise_model::{
 };
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_traffic::RateSeries;
-use slicewise_units::{Duration, FrameLengths, Layer, Rounded};
+use slicewise_units::{Duration, FrameLengths, Rounded};
 use std::collections::BTreeSet;
 
 /// Classes that can be used in one policy of an ISR 4221.
@@ -295,15 +295,12 @@ fn uses_priority(policy: &PolicyParams) -> bool {
 /// Returns the capacity that slices share, in L2 bytes as shares count it.
 pub(crate) fn capacity(dut: &DutParams) -> Capacity {
     let rate = dut.capacity();
-    // Of a frame that needs no padding: how many bytes it is beside those of L2.
+    // Of a frame that needs no padding: how many bytes it is beside those of L2. In ATM cells that grows with the frame.
     let frame = FrameLengths {
         l2_bytes: 1_500,
         l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
     };
-    let occupies = match rate.accounting.layer {
-        Layer::L1 => rate.accounting.count(frame).bytes(),
-        Layer::L2 | Layer::L3 => u64::from(frame.l2_bytes),
-    };
+    let occupies = rate.accounting.count(frame).bytes();
     let overhead = occupies.saturating_sub(u64::from(frame.l2_bytes));
     Capacity {
         bits_per_second: rate.rate.bits_per_second(),
@@ -344,18 +341,18 @@ pub(crate) fn describe(dut: &DutParams) -> String {
     match (dut.model, dut.licence) {
         (DutModel::Isr4221, Some(licence)) => format!(
             "Cisco ISR 4221 (model), licence {} of {}, ports {}",
-            licence.rate.rate, licence.rate.accounting.layer, dut.port_rate.rate
+            licence.rate.rate, licence.rate.accounting, dut.port_rate.rate
         ),
         (DutModel::Isr4221, None) => {
             format!("Cisco ISR 4221 (model), ports {}", dut.port_rate.rate)
         }
         (DutModel::Gateway, _) => format!(
             "gateway (model), link of {} {}",
-            dut.port_rate.rate, dut.port_rate.accounting.layer
+            dut.port_rate.rate, dut.port_rate.accounting
         ),
         (DutModel::Tc { .. }, _) => format!(
             "Linux traffic control (model), link of {} {}",
-            dut.port_rate.rate, dut.port_rate.accounting.layer
+            dut.port_rate.rate, dut.port_rate.accounting
         ),
         (DutModel::Switch(switch), _) => {
             let buffer = switch.buffer_packets;

@@ -1,4 +1,4 @@
-use crate::ByteCount;
+use crate::{ByteCount, QuantityError};
 use std::fmt;
 use std::str::FromStr;
 
@@ -38,15 +38,26 @@ impl FrameLengths {
     pub const L3_OFFSET_MAX: u8 = 22;
 }
 
-/// How a rate or burst counts a frame: the layer, and bytes added (or taken) for each frame.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+/// How a rate or burst counts a frame: the layer, bytes added (or taken) for each frame, and whether that travels in cells.
+/// As text `L2`, `L2 + 8 B`, `L1 - 4 B` or `L3 + 40 B in ATM cells`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Accounting {
     /// The layer counted.
     pub layer: Layer,
-    /// Bytes added to every frame, negative to take away (for tunnels and encryption to come).
+    /// Bytes that a link behind the device adds to every frame, for example a PPPoE header; negative where it takes some away.
     pub overhead_bytes: i16,
+    /// The sum fills ATM cells (AAL5, ITU-T I.363.5): 53 bytes for every 48, the last cell padded.
+    pub in_atm_cells: bool,
 }
 
+/// Most bytes that text can add to or take from each frame.
+pub const MAX_OVERHEAD_BYTES: i16 = 1_500;
+/// Bytes of an ATM cell (ITU-T I.361).
+pub const ATM_CELL_BYTES: u32 = 53;
+/// Payload bytes of an ATM cell.
+pub const ATM_PAYLOAD_BYTES: u32 = 48;
+/// Ending of the text of an accounting that counts cells.
+const IN_ATM_CELLS: &str = " in ATM cells";
 /// Bytes that a frame occupies beside itself on the link: FCS, preamble with start delimiter, and inter-frame gap (IEEE
 /// 802.3).
 pub const L1_OVERHEAD_BYTES: i64 = 4 + 8 + 12;
@@ -58,16 +69,19 @@ impl Accounting {
     pub const L2: Self = Self {
         layer: Layer::L2,
         overhead_bytes: 0,
+        in_atm_cells: false,
     };
     /// Wire occupancy.
     pub const L1: Self = Self {
         layer: Layer::L1,
         overhead_bytes: 0,
+        in_atm_cells: false,
     };
     /// IP packets.
     pub const L3: Self = Self {
         layer: Layer::L3,
         overhead_bytes: 0,
+        in_atm_cells: false,
     };
 
     /// Returns the bytes that one frame counts as, at least one.
@@ -79,12 +93,96 @@ impl Accounting {
             Layer::L2 => l2,
             Layer::L3 => l2 - i64::from(frame.l3_offset.min(FrameLengths::L3_OFFSET_MAX)),
         };
-        ByteCount::new(
-            (counted + i64::from(self.overhead_bytes))
-                .max(1)
-                .unsigned_abs(),
-        )
+        let bytes = (counted + i64::from(self.overhead_bytes))
+            .max(1)
+            .unsigned_abs();
+        ByteCount::new(if self.in_atm_cells {
+            cells(bytes)
+        } else {
+            bytes
+        })
     }
+}
+
+/// Bytes of the cells that carry `bytes`. Few links have cells: the branch to it is laid out for those without.
+#[cold]
+fn cells(bytes: u64) -> u64 {
+    bytes.div_ceil(ATM_PAYLOAD_BYTES.into()) * u64::from(ATM_CELL_BYTES)
+}
+
+/// As derived, but without cells where there are none: digests of runs are of this text.
+impl fmt::Debug for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Accounting");
+        shown.field("layer", &self.layer);
+        shown.field("overhead_bytes", &self.overhead_bytes);
+        if self.in_atm_cells {
+            shown.field("in_atm_cells", &true);
+        }
+        shown.finish()
+    }
+}
+
+impl fmt::Display for Accounting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.layer)?;
+        match self.overhead_bytes {
+            0 => {}
+            less @ ..0 => write!(f, " - {} B", less.unsigned_abs())?,
+            more => write!(f, " + {more} B")?,
+        }
+        f.write_str(if self.in_atm_cells { IN_ATM_CELLS } else { "" })
+    }
+}
+
+impl FromStr for Accounting {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let text = s.trim();
+        let (bytes, in_atm_cells) = match text.strip_suffix(IN_ATM_CELLS) {
+            Some(bytes) => (bytes, true),
+            None => (text, false),
+        };
+        let (layer, overhead) = bytes.split_at(bytes.find(['+', '-']).unwrap_or(bytes.len()));
+        let layer = match layer.trim_end() {
+            "L1" if in_atm_cells => {
+                return Err(format!(
+                    "`{text}` puts the preamble and gap of Ethernet in ATM cells: write L2 or L3 and the bytes that are added"
+                ));
+            }
+            "L1" => Layer::L1,
+            "L2" => Layer::L2,
+            "L3" => Layer::L3,
+            _ => {
+                return Err(format!(
+                    "`{text}` is not what a rate can count: expected L1, L2 or L3, with the bytes that a link adds to each \
+                     frame, for example `L2 + 8 B` or `L3 + 40 B in ATM cells`"
+                ));
+            }
+        };
+        let overhead_bytes = match (overhead.strip_prefix('+'), overhead.strip_prefix('-')) {
+            (Some(more), _) => overhead_of(more)?,
+            (_, Some(less)) => -overhead_of(less)?,
+            _ => 0,
+        };
+        Ok(Self {
+            layer,
+            overhead_bytes,
+            in_atm_cells,
+        })
+    }
+}
+
+fn overhead_of(text: &str) -> Result<i16, String> {
+    let size: ByteCount = text
+        .parse()
+        .map_err(|error: QuantityError| error.to_string())?;
+    let bytes = i16::try_from(size.bytes()).ok();
+    bytes
+        .filter(|bytes| *bytes <= MAX_OVERHEAD_BYTES)
+        .ok_or_else(|| {
+            format!("an overhead of {size} per frame is too large: at most {MAX_OVERHEAD_BYTES} B")
+        })
 }
 
 impl fmt::Display for Layer {
@@ -94,17 +192,5 @@ impl fmt::Display for Layer {
             Self::L2 => "L2",
             Self::L3 => "L3",
         })
-    }
-}
-
-impl FromStr for Layer {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "L1" => Ok(Self::L1),
-            "L2" => Ok(Self::L2),
-            "L3" => Ok(Self::L3),
-            other => Err(format!("`{other}` is not a layer: expected L1, L2 or L3")),
-        }
     }
 }

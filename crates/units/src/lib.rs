@@ -21,7 +21,10 @@ mod way;
 
 pub use bytes::ByteCount;
 pub use credit::Credit;
-pub use layer::{Accounting, FrameLengths, L1_OVERHEAD_BYTES, Layer};
+pub use layer::{
+    ATM_CELL_BYTES, ATM_PAYLOAD_BYTES, Accounting, FrameLengths, L1_OVERHEAD_BYTES, Layer,
+    MAX_OVERHEAD_BYTES,
+};
 pub use rate::BitRate;
 pub use round::Rounded;
 pub use text::{QuantityError, is_hidden};

@@ -64,6 +64,7 @@ fn charges_what_its_accounting_counts() {
         let accounting = Accounting {
             layer,
             overhead_bytes: 0,
+            in_atm_cells: false,
         };
         TokenBucket::full(
             Rate { rate, accounting },

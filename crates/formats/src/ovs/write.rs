@@ -416,7 +416,7 @@ impl Writer {
         if link.accounting != Accounting::L2 {
             differ(format!(
                 "The link counts {}, but the kernel counts frames without FCS (L2).",
-                link.accounting.layer
+                link.accounting
             ));
         }
         let unnamed = self.queues.iter().enumerate();

@@ -56,29 +56,40 @@ impl Counting {
     /// The size table, as arguments.
     pub(super) fn size_table(self) -> Vec<String> {
         let overhead = self.overhead();
-        if self.accounting.layer == Layer::L1 {
-            let shortest = L1_MIN_BYTES + i64::from(self.accounting.overhead_bytes);
+        let shortest = L1_MIN_BYTES + i64::from(self.accounting.overhead_bytes);
+        let shortest = (self.accounting.layer == Layer::L1).then_some(shortest.max(1));
+        let mut text = match overhead {
+            0 if shortest.is_none() && !self.accounting.in_atm_cells => return Vec::new(),
+            _ => format!("stab overhead {overhead}"),
+        };
+        if let Some(shortest) = shortest {
+            text.push_str(&format!(" mpu {shortest}"));
+        }
+        if self.accounting.in_atm_cells {
+            text.push_str(" linklayer atm");
+        }
+        if shortest.is_some() || self.accounting.in_atm_cells {
             // One entry a byte: a coarser table would round lengths up.
-            let text = format!(
-                "stab overhead {overhead} mpu {} mtu 2047 tsize 2048",
-                shortest.max(1)
-            );
-            return text.split(' ').map(str::to_owned).collect();
+            text.push_str(" mtu 2047 tsize 2048");
         }
-        if overhead == 0 {
-            return Vec::new();
-        }
-        ["stab", "overhead", &overhead.to_string()]
-            .map(str::to_owned)
-            .to_vec()
+        text.split(' ').map(str::to_owned).collect()
     }
 
     /// Returns the bytes that the longest frame counts as, and at least the longest that an interface of usual MTU lets
     /// the kernel expect.
     pub(super) fn largest_frame(self) -> ByteCount {
-        let beside = LARGEST_FRAME_BYTES - TAG_BYTES;
-        let largest = (beside + self.overhead()).max(LARGEST_FRAME_BYTES);
-        ByteCount::new(largest.unsigned_abs())
+        let largest = LARGEST_FRAME_BYTES - TAG_BYTES + self.overhead();
+        let largest = FrameLengths {
+            l2_bytes: u32::try_from(largest).unwrap_or(0),
+            ..FrameLengths::NONE
+        };
+        let in_cells = Accounting {
+            overhead_bytes: 0,
+            layer: Layer::L2,
+            ..self.accounting
+        };
+        let least = ByteCount::new(LARGEST_FRAME_BYTES.unsigned_abs());
+        in_cells.count(largest).max(least)
     }
 
     fn full_frame(self) -> FrameLengths {
@@ -157,10 +168,17 @@ fn counted_by(accounting: Accounting) -> String {
         Layer::L2 => "frames without FCS (L2)",
         Layer::L3 => "IP packets (L3)",
     };
-    match accounting.overhead_bytes {
-        0 => layer.to_owned(),
-        bytes => format!("{layer} and {bytes:+} bytes per frame"),
+    let mut text = layer.to_owned();
+    if accounting.overhead_bytes != 0 {
+        text.push_str(&format!(
+            " and {:+} bytes per frame",
+            accounting.overhead_bytes
+        ));
     }
+    if accounting.in_atm_cells {
+        text.push_str(", in ATM cells");
+    }
+    text
 }
 
 fn tags(policy: &PolicyParams) -> u8 {

@@ -92,7 +92,7 @@ impl fmt::Display for TcConfig {
         writeln!(f, "#!/bin/sh")?;
         let title = format!(
             "Policy `{}` at the egress of {}, a link of {} ({}).",
-            self.policy, self.interface, self.link.rate, self.link.accounting.layer
+            self.policy, self.interface, self.link.rate, self.link.accounting
         );
         comment(f, "", &title)?;
         comment(f, "", &format!("Remove it with: {}", self.removal()))?;

@@ -155,7 +155,7 @@ fn refuses_policers_without_an_equivalent() {
         ..ClassSpec::class_default()
     });
     assert_snapshot!(refusals(classes.into()), @"
-    a rate that counts L1 bytes and 0 more per frame: IOS counts L2
+    a rate that counts L1: IOS counts L2
     colour-aware metering without class maps for the colours
     an excess information rate (RFC 4115); a peak rate it can
     an excess burst beside a peak rate

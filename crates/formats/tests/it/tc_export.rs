@@ -6,7 +6,7 @@ use slicewise_formats::tc;
 use slicewise_model::{
     ClassSpec, Discipline, FlowQueueSpec, FlowsSpec, PolicyParams, PolicySpec, QueueManager, Rate,
 };
-use slicewise_units::{Accounting, BitRate};
+use slicewise_units::{Accounting, BitRate, FrameLengths};
 
 pub(crate) fn script(policy: &PolicyParams) -> String {
     tc::write(policy, LICENCE, "eth0").unwrap().to_string()
@@ -258,4 +258,65 @@ fn a_link_of_the_wire_counts_short_frames_as_long_as_they_occupy_it() {
     let config = tc::write(&policy("shaping"), link, "eth0").unwrap();
     assert_snapshot!(config.commands[0].to_string(), @"tc qdisc add dev eth0 root handle 1: stab overhead 28 mpu 84 mtu 2047 tsize 2048 tbf rate 1000000000bit burst 14046 limit 14046");
     assert_snapshot!(config.differences[1], @"Frames are taken to have a VLAN tag, because the policy matches VLANs: a frame without counts 4 bytes too many.");
+}
+
+/// Bytes that the kernel counts of a packet, by the arguments of a size table with an entry for each byte
+/// (`__qdisc_calculate_pkt_len`; the table of iproute2's `tc_calc_size_table`).
+fn counted_by_kernel(table: &str, packet_bytes: i64) -> i64 {
+    let words: Vec<&str> = table.split(' ').collect();
+    let value = |name| {
+        let at = words.iter().position(|word| *word == name);
+        at.map_or(0, |at| words[at + 1].parse().unwrap())
+    };
+    let bytes = (packet_bytes + value("overhead")).max(value("mpu"));
+    if table.contains("linklayer atm") {
+        (bytes.max(1) + 47) / 48 * 53
+    } else {
+        bytes
+    }
+}
+
+#[test]
+fn size_tables_count_as_the_link_does() {
+    for (counts, table) in [
+        ("L2 + 8 B", "stab overhead 8"),
+        ("L3 + 18 B", "stab overhead 4"),
+        ("L1 - 4 B", "stab overhead 20 mpu 80 mtu 2047 tsize 2048"),
+        (
+            "L3 + 40 B in ATM cells",
+            "stab overhead 26 linklayer atm mtu 2047 tsize 2048",
+        ),
+        (
+            "L3 + 14 B in ATM cells",
+            "stab overhead 0 linklayer atm mtu 2047 tsize 2048",
+        ),
+    ] {
+        let accounting: Accounting = counts.parse().unwrap();
+        let link = Rate {
+            rate: BitRate::new(10_000_000),
+            accounting,
+        };
+        let plain = PolicySpec {
+            name: "plain".to_owned(),
+            classes: Vec::new(),
+            discipline: Discipline::MinimumShare,
+            guaranteed: None,
+            queues: Vec::new(),
+        };
+        let config = tc::write(&plain.resolve(link.rate).unwrap(), link, "eth0").unwrap();
+        let root = config.commands[0].to_string();
+        assert!(root.contains(&format!(" {table} tbf ")), "{counts}: {root}");
+        for l2_bytes in 60..=1_514 {
+            let lengths = FrameLengths {
+                l2_bytes,
+                l3_offset: 14,
+            };
+            let counted = i64::try_from(accounting.count(lengths).bytes()).unwrap();
+            assert_eq!(
+                counted_by_kernel(table, l2_bytes.into()),
+                counted,
+                "{counts}"
+            );
+        }
+    }
 }

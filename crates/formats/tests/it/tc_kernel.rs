@@ -8,7 +8,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::support::shipped::{LICENCE, NAMES, no_policy, parse, policy, resolve};
 use slicewise_formats::tc::{self, Feature, TcConfig};
-use slicewise_model::{PolicyParams, QueueManager};
+use slicewise_model::{PolicyParams, QueueManager, Rate};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -181,6 +181,25 @@ fn the_longest_program_fits_in_one_request() {
     let mut filter = filter.to_vec();
     filter.push(&program);
     assert_eq!(scratch.tc(&filter), Ok(()));
+}
+
+#[test]
+fn the_kernel_takes_size_tables_of_every_link() {
+    let Some(scratch) = Scratch::new("tables") else {
+        return;
+    };
+    let features = scratch.features();
+    for counts in ["L1 - 4 B", "L2 + 8 B", "L3 + 40 B in ATM cells"] {
+        let link = Rate {
+            accounting: counts.parse().unwrap(),
+            ..LICENCE
+        };
+        let config = tc::write(&no_policy(), link, INTERFACE).unwrap();
+        if config.needs.is_subset(&features) {
+            assert_eq!(scratch.configure(&config), Ok(()), "{counts}");
+            scratch.tc(&config.removal().arguments).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod lateness;
 mod look;
 mod memory;
 mod names;
+mod overhead;
 mod slices;
 mod stepwise;
 
@@ -74,7 +75,10 @@ struct Bench {
 
 impl Bench {
     fn new(rate: u64, classes: Vec<ClassSpec>) -> Self {
-        let direction = direction(rate, classes);
+        Self::both_ways(direction(rate, classes))
+    }
+
+    fn both_ways(direction: DirectionParams) -> Self {
         Self::of(&EngineParams {
             directions: [direction.clone(), direction],
             largest_frame: 1_522,

@@ -4,19 +4,14 @@ use super::interface::Interface;
 use crate::engine::Engine;
 use crate::frame_memory::bytes_of;
 use crate::log;
-use slicewise_model::Rate;
-use slicewise_units::{Accounting, BitRate, BothWays, Duration, FrameLengths, Instant, Rounded};
+use slicewise_model::{Inflation, Rate};
+use slicewise_units::{Accounting, BitRate, BothWays, ByteCount, Duration, Instant, Rounded};
 
 /// Minimum interval between log entries about the same problem.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// How much faster than the interface's the gateway's clock may run, parts per million: IEEE 802.3 allows the
 /// interface 100, and the processor's oscillator may be off by as much.
 const CLOCK_TOLERANCE_PPM: u64 = 200;
-/// Smallest Ethernet frame, with two VLAN tags: the layers differ most on it.
-const SMALLEST_FRAME: FrameLengths = FrameLengths {
-    l2_bytes: 60,
-    l3_offset: FrameLengths::L3_OFFSET_MAX,
-};
 
 /// A count of something that should not happen.
 #[derive(Debug, Default)]
@@ -152,7 +147,7 @@ impl Watch {
                         ("interface", &port.name()),
                         ("interface_rate", &line_rate),
                         ("link_rate", &link.rate),
-                        ("link_counts", &link.accounting.layer),
+                        ("link_counts", &link.accounting),
                         ("so", &help),
                     ],
                 );
@@ -161,13 +156,13 @@ impl Watch {
     }
 }
 
-/// Highest rate (L1) at which an interface sends whatever its clock, if a link sends faster with the smallest frames.
+/// Highest rate (L1) at which an interface sends whatever its clock, if a link sends faster with the frames of which it counts least.
 fn excessive(link: Rate, line_rate: BitRate) -> Option<BitRate> {
     let bits = u128::from(line_rate.bits_per_second());
     let most = bits * u128::from(1_000_000 - CLOCK_TOLERANCE_PPM) / 1_000_000;
-    let [wire, counted] = [Accounting::L1, link.accounting]
-        .map(|accounting| u128::from(accounting.count(SMALLEST_FRAME).bytes()));
-    let is_excessive = u128::from(link.rate.bits_per_second()) * wire > most * counted;
+    let (smallest, largest) = (ByteCount::ZERO, ByteCount::MAX);
+    let on_wire = Inflation::between(link.accounting, Accounting::L1, smallest, largest);
+    let is_excessive = on_wire.inflate(link.rate.bits_per_second()) > most;
     is_excessive.then(|| BitRate::new(u64::try_from(most).unwrap_or(u64::MAX)))
 }
 
@@ -219,6 +214,10 @@ mod tests {
             assert_eq!(most(most_of_layer, accounting), None);
             assert_eq!(most(most_of_layer + 1, accounting), Some(999_800_000));
         }
+        // A modem that adds more than preamble and gap is slowest with the longest frames, which the link hardly counts as longer.
+        let pppoe = "L2 + 40 B".parse().unwrap();
+        assert_eq!(most(999_800_000, pppoe), None);
+        assert_eq!(most(999_800_001, pppoe), Some(999_800_000));
     }
 
     #[test]

@@ -412,8 +412,8 @@ impl Admission {
     fn free(&self) -> Free {
         Free {
             rate: self.rate_left(),
-            link: self.params.link.accounting.layer,
-            counts: self.params.accounting.layer,
+            link: self.params.link.accounting,
+            counts: self.params.accounting,
         }
     }
 

@@ -1,7 +1,10 @@
 //! Converts bytes between the accounting of a guarantee and that of the link: assumption A4 of
 //! `docs/mechanisms/guaranteed-bound.md`.
 
-use slicewise_units::{Accounting, ByteCount, FrameLengths, Layer};
+use slicewise_units::{
+    ATM_CELL_BYTES, ATM_PAYLOAD_BYTES, Accounting, ByteCount, FrameLengths, L1_OVERHEAD_BYTES,
+    Layer,
+};
 
 /// The shortest Ethernet frame without its FCS (IEEE 802.3), in bytes: shorter ones are padded by the
 /// sender.
@@ -14,7 +17,7 @@ const L3_OFFSETS: [u8; 3] = [FrameLengths::UNTAGGED_L3_OFFSET, 18, L3_OFFSET_MAX
 
 /// Largest ratio between two accountings of the same frame, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inflation {
+pub struct Inflation {
     pub(super) numerator: u64,
     pub(super) denominator: u64,
 }
@@ -22,7 +25,8 @@ pub(super) struct Inflation {
 impl Inflation {
     /// For frames that `from` counts as `smallest`, at least as the smallest of Ethernet, up to `largest`: the worst
     /// frame size decides, because a slice may send nothing else. Shorter frames are charged as `smallest`.
-    pub(super) fn between(
+    #[must_use]
+    pub fn between(
         from: Accounting,
         to: Accounting,
         smallest: ByteCount,
@@ -35,11 +39,20 @@ impl Inflation {
         if from == to {
             return worst;
         }
-        let longest = l2_bytes(from, largest, L3_OFFSET_MAX).max(SMALLEST_FRAME);
+        let smallest = smallest.max(from.count(FrameLengths::NONE));
+        // The ratio of two lengths that differ by a constant is largest at one of both ends. Cells make steps of it: their worst
+        // frames, the first of a cell of `to` and the last of a cell of `from`, are worst at the first or the last of such cells.
+        let cell = if from.in_atm_cells || to.in_atm_cells {
+            ATM_PAYLOAD_BYTES
+        } else {
+            0
+        };
         for l3_offset in L3_OFFSETS {
             let shortest = l2_bytes(from, smallest, l3_offset).max(SMALLEST_FRAME);
-            // The ratio of two lengths that differ by a constant is largest at one of both ends.
-            for l2_bytes in [shortest, longest] {
+            let longest = l2_bytes(from, largest, l3_offset).max(shortest);
+            let from_shortest = shortest..=longest.min(shortest.saturating_add(cell));
+            let to_longest = shortest.max(longest.saturating_sub(cell))..=longest;
+            for l2_bytes in from_shortest.chain(to_longest) {
                 let frame = FrameLengths {
                     l2_bytes,
                     l3_offset,
@@ -60,7 +73,8 @@ impl Inflation {
     }
 
     /// An amount as the link counts it at most, rounded up.
-    pub(super) const fn inflate(self, amount: u64) -> u128 {
+    #[must_use]
+    pub const fn inflate(self, amount: u64) -> u128 {
         let product = amount as u128 * self.numerator as u128;
         product.div_ceil(self.denominator as u128)
     }
@@ -84,15 +98,15 @@ pub(crate) fn smallest_as(accounting: Accounting) -> ByteCount {
 }
 
 /// Upper bound, as `to` counts it, of the largest frame, which `from` counts as `largest`.
-pub(super) fn largest_as(from: Accounting, to: Accounting, largest: ByteCount) -> ByteCount {
+#[must_use]
+pub fn largest_as(from: Accounting, to: Accounting, largest: ByteCount) -> ByteCount {
     if from == to {
         return largest;
     }
-    let l2_bytes = l2_bytes(from, largest, L3_OFFSET_MAX);
     L3_OFFSETS
         .map(|l3_offset| {
             to.count(FrameLengths {
-                l2_bytes,
+                l2_bytes: l2_bytes(from, largest, l3_offset),
                 l3_offset,
             })
         })
@@ -101,16 +115,22 @@ pub(super) fn largest_as(from: Accounting, to: Accounting, largest: ByteCount) -
         .unwrap_or(largest)
 }
 
-/// Bytes without FCS of a frame that `accounting` counts as `counted`, with so many bytes before its IP header.
+/// Bytes without FCS of the longest frame that `accounting` counts as `counted` at most, with so many bytes before its IP
+/// header.
 fn l2_bytes(accounting: Accounting, counted: ByteCount, l3_offset: u8) -> u32 {
-    let counted = i64::try_from(counted.bytes()).unwrap_or(i64::MAX);
-    let without_overhead = counted.saturating_sub(i64::from(accounting.overhead_bytes));
-    let overhead = match accounting.layer {
-        Layer::L1 => -24,
+    let bytes = if accounting.in_atm_cells {
+        counted.bytes() / u64::from(ATM_CELL_BYTES) * u64::from(ATM_PAYLOAD_BYTES)
+    } else {
+        counted.bytes()
+    };
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let without_overhead = bytes.saturating_sub(i64::from(accounting.overhead_bytes));
+    let before_layer = match accounting.layer {
+        Layer::L1 => -L1_OVERHEAD_BYTES,
         Layer::L2 => 0,
         Layer::L3 => i64::from(l3_offset),
     };
-    let bytes = without_overhead.saturating_add(overhead);
+    let bytes = without_overhead.saturating_add(before_layer);
     u32::try_from(bytes.clamp(0, i64::from(LONGEST_FRAME))).unwrap_or(LONGEST_FRAME)
 }
 
@@ -118,6 +138,11 @@ fn l2_bytes(accounting: Accounting, counted: ByteCount, l3_offset: u8) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const SHORTEST: FrameLengths = FrameLengths {
+        l2_bytes: SMALLEST_FRAME,
+        l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
+    };
 
     fn largest(from: Accounting, to: Accounting, bytes: u64) -> u64 {
         largest_as(from, to, ByteCount::new(bytes)).bytes()
@@ -137,6 +162,13 @@ mod tests {
         // Two tags below the IP packet, and none.
         assert_eq!(largest(Accounting::L3, Accounting::L2, 1_500), 1_522);
         assert_eq!(largest(Accounting::L2, Accounting::L3, 1_514), 1_500);
+        let added = Accounting {
+            overhead_bytes: 18,
+            in_atm_cells: true,
+            ..Accounting::L3
+        };
+        assert_eq!(largest(Accounting::L3, added, 1_500), 32 * 53);
+        assert_eq!(largest(added, Accounting::L3, 32 * 53), 32 * 48 - 18);
         // No IP packet is longer.
         assert_eq!(largest(Accounting::L3, Accounting::L2, 1 << 40), 65_557);
     }
@@ -158,8 +190,36 @@ mod tests {
             ..l2
         };
         assert_eq!(between(with_overhead, l1, 1_538), inflation(1, 1));
+        assert_eq!(between(l2, with_overhead, 1_514), inflation(84, 60));
+        // A packet of 38 B fills a cell of 53 B, one of 49 B two.
+        let in_cells = Accounting {
+            in_atm_cells: true,
+            ..Accounting::L3
+        };
+        assert_eq!(between(Accounting::L3, in_cells, 1_500), inflation(106, 49));
+        // Where guarantees count cells, the last packet of one: 48 B behind two tags.
+        assert_eq!(between(in_cells, l2, 1_590), inflation(70, 53));
     }
+
     proptest! {
+        #[test]
+        fn no_frame_takes_more_of_the_link_than_is_reserved_and_the_worst_takes_all_of_it(
+            from in accounting(), to in accounting(),
+            [smallest, largest] in [0u64..600, 200u64..2_400],
+        ) {
+            let [smallest, largest] = [smallest, largest].map(ByteCount::new);
+            let frames = (FrameLengths::UNTAGGED_L3_OFFSET..=L3_OFFSET_MAX)
+                .flat_map(|l3_offset| (60..4_000).map(move |l2_bytes| FrameLengths { l2_bytes, l3_offset }))
+                .filter(|frame| from.count(*frame) <= largest);
+            let counted = frames.map(|frame| (to.count(frame).bytes(), from.count(frame).max(smallest).bytes()));
+            let counted: Vec<(u64, u64)> = counted.collect();
+            prop_assume!(from.count(SHORTEST) <= largest && smallest <= largest);
+            let Inflation { numerator, denominator } = Inflation::between(from, to, smallest, largest);
+            let fills = |(real, counted): (u64, u64)| (real * denominator).cmp(&(numerator * counted));
+            let fullest = counted.into_iter().chain([(1, 1)]).map(fills).max();
+            prop_assert_eq!(fullest, Some(std::cmp::Ordering::Equal));
+        }
+
         #[test]
         fn no_frame_of_a_slice_takes_more_of_the_link_than_is_reserved_for_it(
             from in accounting(), to in accounting(),
@@ -187,10 +247,14 @@ mod tests {
     }
 
     fn accounting() -> impl Strategy<Value = Accounting> {
-        prop_oneof![
-            Just(Accounting::L1),
-            Just(Accounting::L2),
-            Just(Accounting::L3)
-        ]
+        let layer = prop::sample::select(vec![Layer::L1, Layer::L2, Layer::L3]);
+        let overhead = prop_oneof![3 => Just(0i16), 2 => -60..60i16, 1 => -1_500..=1_500i16];
+        (layer, overhead, any::<bool>()).prop_map(|(layer, overhead_bytes, in_atm_cells)| {
+            Accounting {
+                layer,
+                overhead_bytes,
+                in_atm_cells,
+            }
+        })
     }
 }

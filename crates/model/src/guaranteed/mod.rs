@@ -12,13 +12,14 @@ mod sums;
 
 pub use admission::{Admission, AdmissionParams, Admitted};
 pub use choice::{DelayReason, GuaranteeRequest};
+pub use counting::{Inflation, largest_as};
 pub use delay_range::DelayRange;
 pub use refusal::{Free, Offer, Problem, Refusal};
 pub use reservations::{Reservation, Reservations};
 pub use set::SetMember;
 pub use sums::{ClassReserved, ClassUse};
 
-use counting::{Inflation, smallest_as};
+use counting::smallest_as;
 
 use crate::QueueLimitParams;
 use slicewise_units::{Accounting, BitRate, ByteCount, Duration};

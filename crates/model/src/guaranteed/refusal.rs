@@ -1,6 +1,6 @@
 //! Why a guarantee is rejected, and what would be accepted instead.
 
-use slicewise_units::{BitRate, ByteCount, Duration, Layer, Rounded};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Rounded};
 use std::fmt;
 
 /// Why a guarantee is rejected. As text: one sentence with the numbers, the free rate, and what to write instead.
@@ -19,10 +19,10 @@ pub struct Refusal {
 pub struct Free {
     /// The rate, as the link counts.
     pub rate: BitRate,
-    /// Layer that the link counts.
-    pub link: Layer,
-    /// Layer that guarantees count: rates and bursts of requests and offers.
-    pub counts: Layer,
+    /// Accounting of the link.
+    pub link: Accounting,
+    /// Accounting of guarantees: rates and bursts of requests and offers.
+    pub counts: Accounting,
 }
 
 /// The condition of the admission test that fails.

@@ -177,7 +177,7 @@ impl GuaranteedSpec {
                 "{} is outside {smallest} to {largest}, the shortest and the longest frame as {} \
                  counts them",
                 spec.largest_frame(),
-                spec.accounting.layer
+                spec.accounting
             );
             return Err(("largest_frame", problem));
         }

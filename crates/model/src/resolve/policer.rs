@@ -2,7 +2,7 @@
 
 use super::{ClassResolver, PolicyError};
 use crate::class_map::MAX_DSCP;
-use crate::rate::LARGEST_FRAME;
+use crate::rate::largest_frame;
 use crate::{Action, BurstSpec, MeterAlgorithm, PolicerParams, PolicerSpec, Rate};
 use slicewise_units::{Duration, FrameLengths};
 
@@ -81,15 +81,16 @@ impl ClassResolver<'_> {
                     format!(
                         "has a burst of {size}: no packet would ever conform, because the \
                          shortest counts {least} as {}",
-                        spec.accounting.layer
+                        spec.accounting
                     ),
                 ));
             }
-            if chooses_queue && size < LARGEST_FRAME {
+            let largest = largest_frame(spec.accounting);
+            if chooses_queue && size < largest {
                 return Err(self.error(
                     "police",
                     format!(
-                        "has a burst of {size}, less than one largest frame ({LARGEST_FRAME}): such \
+                        "has a burst of {size}, less than one largest frame ({largest}): such \
                          frames would never reach the queue of their colour"
                     ),
                 ));

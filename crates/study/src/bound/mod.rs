@@ -21,15 +21,10 @@ use crate::params::{
 };
 use crate::study::Study;
 use path::{ROUNDING, Walk};
-use slicewise_model::{GuaranteedParams, PolicyParams};
+use slicewise_model::{GuaranteedParams, Inflation, PolicyParams, largest_as};
 use slicewise_stats::description::{DelayBound, Unbounded};
 use slicewise_units::{BitRate, ByteCount, Duration, FrameLengths};
 use std::collections::BTreeMap;
-
-/// The smallest frame without FCS, bytes (IEEE 802.3).
-const SMALLEST_FRAME: u32 = 60;
-/// Bytes before the IP header behind two tags.
-const LARGEST_OFFSET: u8 = 22;
 
 /// Bounds that a policy promises in a study.
 #[derive(Debug, Default)]
@@ -277,23 +272,15 @@ fn check_device(device: &DutParams, guaranteed: &GuaranteedParams) -> Result<(),
     let Some(licence) = licence.filter(|licence| !licence.priority_borrows) else {
         return Ok(());
     };
-    let largest = u32::try_from(guaranteed.largest_frame.bytes()).unwrap_or(u32::MAX);
-    let largest = largest.saturating_add(u32::from(LARGEST_OFFSET));
-    for l2_bytes in [SMALLEST_FRAME, largest] {
-        let frame = FrameLengths {
-            l2_bytes,
-            l3_offset: LARGEST_OFFSET,
-        };
-        let on_port = u128::from(port_rate.accounting.count(frame).bytes())
-            * u128::from(licence.rate.rate.bits_per_second());
-        let charged = licence.rate.accounting.count(frame);
-        let in_licence = u128::from(charged.bytes()) * u128::from(port_rate.rate.bits_per_second());
-        if on_port > in_licence {
-            return Err("small frames take longer on the port than in the licence".to_owned());
-        }
-        if charged > licence.credit {
-            return Err("the licence lets frames through on credit".to_owned());
-        }
+    let charged = licence.rate.accounting;
+    let largest = largest_as(guaranteed.accounting, charged, guaranteed.largest_frame);
+    let on_port = Inflation::between(charged, port_rate.accounting, ByteCount::ZERO, largest);
+    let needed = on_port.inflate(licence.rate.rate.bits_per_second());
+    if needed > u128::from(port_rate.rate.bits_per_second()) {
+        return Err("small frames take longer on the port than in the licence".to_owned());
+    }
+    if largest > licence.credit {
+        return Err("the licence lets frames through on credit".to_owned());
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::file::{Decode, Entry, Problems, Schemas};
 use serde_json::{Value, json};
 use slicewise_model::{BurstSpec, IpPrefix, RateSpec};
-use slicewise_units::{Accounting, BitRate, ByteCount, Duration, Layer, QuantityError};
+use slicewise_units::{Accounting, BitRate, ByteCount, Duration, QuantityError};
 use std::net::IpAddr;
 
 /// A type that a single value can be read as.
@@ -507,17 +507,19 @@ scalars! {
         })
     },
     accepting json!({ "type": "string", "examples": ["10.0.10.1", "2001:db8::1"] });
-    Layer as "Layer": |text| text.trim().parse(), accepting json!({ "enum": ["L1", "L2", "L3"] });
+    Accounting as "Accounting": |text| text.parse(), accepting counted_of(&["L1", "L2", "L3"]);
 }
 
-scalars! {
-    /// A layer as what is counted of a frame.
-    Accounting as "Layer": |text| {
-        let layer = Layer::from_text(text)?;
-        Ok(Self {
-            layer,
-            overhead_bytes: 0,
-        })
-    },
-    accepting Layer::accepted();
+/// Returns the schema of words, and of layers with what a link adds to each frame.
+pub(super) fn counted_of(words: &[&str]) -> Value {
+    json!({
+        "anyOf": [
+            { "enum": words },
+            {
+                "type": "string",
+                "pattern": format!("^ *L[123] *([+-] *{NUMBER} *({SIZE_UNITS}))?( in ATM cells)? *$"),
+                "examples": ["L2 + 8 B", "L3 + 40 B in ATM cells"],
+            },
+        ],
+    })
 }

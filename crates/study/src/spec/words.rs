@@ -1,6 +1,6 @@
 //! Values that are one word of a list.
 
-use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, meant, scalars};
+use super::scalar::{NUMBER, SIZE_UNITS, Scalar, TIME_UNITS, counted_of, meant, scalars};
 use crate::diagnostics::suggestion;
 use crate::gateway::GatewayPacketIo;
 use crate::lab::{ClockCheck, ConfigurationLanguage};
@@ -191,10 +191,6 @@ words! {
     }
     Borrows as "LicencePriority", "what a licence does with priority frames" {
         borrows: Self(true), waits: Self(false),
-    }
-    Counted as "Counted", "something a rate can count" {
-        payload: Self::Payload, L1: Self::Layer(Accounting::L1), L2: Self::Layer(Accounting::L2),
-        L3: Self::Layer(Accounting::L3),
     }
     Discipline as "Discipline", "a discipline" {
         minimum_share: Self::MinimumShare, deficit_round_robin: Self::DeficitRoundRobin,
@@ -470,6 +466,14 @@ impl Scalar for QueueLimitSpec {
 }
 
 scalars! {
+    Counted as "Counted": |text| match text.trim() {
+        "payload" => Ok(Self::Payload),
+        counted => counted
+            .parse()
+            .map(Self::Layer)
+            .map_err(|problem: String| format!("{problem}; of a source also `payload`")),
+    },
+    accepting counted_of(&["payload", "L1", "L2", "L3"]);
     SliceLimit as "SliceLimit": |text| match text.trim() {
         "unlimited" => Ok(Self::NoPracticalLimit),
         number => number

@@ -29,6 +29,7 @@ mod mistakes_policies;
 mod named_queues;
 mod network_control;
 mod objectives;
+mod overhead;
 mod ovs;
 mod p4_tins;
 mod paths;

@@ -98,7 +98,7 @@ impl DeviceKind {
             Self::Dpdk(_) => "DPDK qos_sched",
             Self::Lab(_) => "device of a lab",
         };
-        format!("{what}, link of {} {}", link.rate, link.accounting.layer)
+        format!("{what}, link of {} {}", link.rate, link.accounting)
     }
 
     /// Why this device cannot run a policy, if it cannot: [`supports`].

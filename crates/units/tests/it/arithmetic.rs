@@ -1,9 +1,7 @@
 //! Integers that do not drift, and what happens at their ends.
 
 use proptest::prelude::*;
-use slicewise_units::{
-    Accounting, BitRate, ByteCount, Credit, Duration, FrameLengths, Instant, Layer,
-};
+use slicewise_units::{Accounting, BitRate, ByteCount, Credit, Duration, FrameLengths, Instant};
 
 #[test]
 fn a_second_at_a_rate_earns_exactly_its_bits() {
@@ -216,13 +214,13 @@ fn overhead_is_added_to_each_frame_and_never_leaves_less_than_a_byte() {
         l3_offset: 14,
     };
     let more = Accounting {
-        layer: Layer::L2,
         overhead_bytes: 24,
+        ..Accounting::L2
     };
     assert_eq!(more.count(frame), ByteCount::new(124));
     let less = Accounting {
-        layer: Layer::L3,
         overhead_bytes: i16::MIN,
+        ..Accounting::L3
     };
     assert_eq!(less.count(frame), ByteCount::new(1));
     let largest = FrameLengths {
@@ -230,8 +228,8 @@ fn overhead_is_added_to_each_frame_and_never_leaves_less_than_a_byte() {
         l3_offset: 0,
     };
     let most = Accounting {
-        layer: Layer::L1,
         overhead_bytes: i16::MAX,
+        ..Accounting::L1
     };
     assert_eq!(
         most.count(largest),
@@ -239,12 +237,34 @@ fn overhead_is_added_to_each_frame_and_never_leaves_less_than_a_byte() {
     );
 }
 
+/// A frame of an IP packet without tags, as `text` counts it.
+fn packet(text: &str, l3_bytes: u32) -> u64 {
+    let frame = FrameLengths {
+        l2_bytes: l3_bytes + 14,
+        l3_offset: 14,
+    };
+    text.parse::<Accounting>().unwrap().count(frame).bytes()
+}
+
 #[test]
-fn a_layer_reads_back_as_written() {
-    for layer in [Layer::L1, Layer::L2, Layer::L3] {
-        assert_eq!(layer.to_string().parse(), Ok(layer));
-    }
-    insta::assert_snapshot!("l2".parse::<Layer>().unwrap_err(), @"`l2` is not a layer: expected L1, L2 or L3");
+fn links_of_modems_count_what_they_carry() {
+    assert_eq!(packet("L2 + 8 B", 1_500), 1_522, "PPPoE on Ethernet");
+    // PPPoA with VC multiplexing, PPPoE in bridged frames with LLC/SNAP (tc-stab(8)).
+    assert_eq!(packet("L3 + 10 B in ATM cells", 40), 2 * 53);
+    assert_eq!(packet("L3 + 10 B in ATM cells", 1_500), 32 * 53);
+    assert_eq!(packet("L3 + 40 B in ATM cells", 1_500), 33 * 53);
+    // A cell is full with 48 bytes.
+    assert_eq!(packet("L3 in ATM cells", 48), 53);
+    assert_eq!(packet("L3 in ATM cells", 49), 106);
+    assert_eq!(packet("L3 - 1500 B in ATM cells", 40), 53, "never none");
+}
+
+#[test]
+fn digests_of_studies_without_cells_see_no_cells() {
+    let shown = |text: &str| format!("{:?}", text.parse::<Accounting>().unwrap());
+    assert_eq!(shown("L2"), "Accounting { layer: L2, overhead_bytes: 0 }");
+    assert_ne!(shown("L2"), shown("L2 + 8 B"));
+    assert_ne!(shown("L2"), shown("L2 in ATM cells"));
 }
 
 proptest! {

@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use slicewise_units::{BitRate, ByteCount, Duration, Instant, QuantityError};
+use slicewise_units::{
+    Accounting, BitRate, ByteCount, Duration, Instant, Layer, MAX_OVERHEAD_BYTES, QuantityError,
+};
 
 fn rate(text: &str) -> Result<u64, QuantityError> {
     text.parse::<BitRate>().map(BitRate::bits_per_second)
@@ -235,5 +237,44 @@ proptest! {
         let _ = duration(&text);
         let _ = rate(&format!("{number}{unit}"));
         let _ = size(&format!("{number} {unit}"));
+    }
+}
+
+#[test]
+fn reads_what_a_rate_counts() {
+    for (text, shown) in [
+        (" L1 ", "L1"),
+        ("L2+8 bytes", "L2 + 8 B"),
+        ("L2 + 0.5 kB", "L2 + 500 B"),
+        ("L1 -4 B", "L1 - 4 B"),
+        ("L3 - 0 B", "L3"),
+        ("L3 +40B in ATM cells", "L3 + 40 B in ATM cells"),
+    ] {
+        assert_eq!(text.parse::<Accounting>().unwrap().to_string(), shown);
+    }
+}
+
+#[test]
+fn says_why_a_text_is_nothing_that_a_rate_counts() {
+    let refused = |text: &str| text.parse::<Accounting>().unwrap_err();
+    assert_snapshot!(refused("l2"), @"`l2` is not what a rate can count: expected L1, L2 or L3, with the bytes that a link adds to each frame, for example `L2 + 8 B` or `L3 + 40 B in ATM cells`");
+    assert_snapshot!(refused("L2 8 B"), @"`L2 8 B` is not what a rate can count: expected L1, L2 or L3, with the bytes that a link adds to each frame, for example `L2 + 8 B` or `L3 + 40 B in ATM cells`");
+    assert_snapshot!(refused("L2 + 8"), @"`8` is a number without a unit: a size needs one of B, byte, bytes, kB, MB, GB, KiB, MiB, GiB");
+    assert_snapshot!(refused("L2 + -8 B"), @"`-8 B` is negative: a size must be at least 0");
+    assert_snapshot!(refused("L2 + 1501 B"), @"an overhead of 1.501 kB per frame is too large: at most 1500 B");
+    assert_snapshot!(refused("L1 + 8 B in ATM cells"), @"`L1 + 8 B in ATM cells` puts the preamble and gap of Ethernet in ATM cells: write L2 or L3 and the bytes that are added");
+    assert_snapshot!(refused("L2 + 8 B in cells"), @"`B in cells` is not a unit of a size: use one of B, byte, bytes, kB, MB, GB, KiB, MiB, GiB");
+}
+
+proptest! {
+    #[test]
+    fn what_a_rate_counts_reads_back_as_written(
+        layer in prop::sample::select(vec![Layer::L1, Layer::L2, Layer::L3]),
+        overhead_bytes in -MAX_OVERHEAD_BYTES..=MAX_OVERHEAD_BYTES,
+        in_atm_cells: bool,
+    ) {
+        let in_atm_cells = in_atm_cells && layer != Layer::L1;
+        let accounting = Accounting { layer, overhead_bytes, in_atm_cells };
+        prop_assert_eq!(accounting.to_string().parse(), Ok(accounting));
     }
 }

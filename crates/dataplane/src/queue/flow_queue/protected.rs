@@ -1,6 +1,6 @@
 //! The backlog that `CoDel` does not touch.
 
-use slicewise_units::{Accounting, FrameLengths, Layer};
+use slicewise_units::{ATM_CELL_BYTES, ATM_PAYLOAD_BYTES, Accounting, FrameLengths, Layer};
 
 /// Backlog of a slice up to which `CoDel` neither drops nor marks. No more than this ever waits of a slice that keeps to its
 /// guarantee.
@@ -8,6 +8,8 @@ use slicewise_units::{Accounting, FrameLengths, Layer};
 pub(crate) struct ProtectedBacklog {
     /// As the guarantee counts bytes.
     bytes: u64,
+    /// The same without the headers of ATM cells, where it counts cells.
+    in_frames: u64,
     /// Least difference between what a frame counts and its bytes without FCS.
     overhead: i64,
 }
@@ -16,6 +18,7 @@ impl ProtectedBacklog {
     /// No backlog is protected: there is no guarantee.
     pub(crate) const NONE: Self = Self {
         bytes: 0,
+        in_frames: 0,
         overhead: 0,
     };
 
@@ -26,8 +29,16 @@ impl ProtectedBacklog {
             Layer::L2 => 0,
             Layer::L3 => -i64::from(FrameLengths::L3_OFFSET_MAX),
         };
+        // Frames fill at most these parts of their cells: all if none was padded.
+        let in_frames = if accounting.in_atm_cells {
+            let cells = u128::from(bytes) * u128::from(ATM_PAYLOAD_BYTES);
+            u64::try_from(cells / u128::from(ATM_CELL_BYTES)).unwrap_or(u64::MAX)
+        } else {
+            bytes
+        };
         Self {
             bytes,
+            in_frames,
             overhead: overhead + i64::from(accounting.overhead_bytes),
         }
     }
@@ -44,7 +55,7 @@ impl ProtectedBacklog {
             return false;
         }
         let overhead = self.overhead.saturating_mul(i64::from(packets));
-        l2_bytes.saturating_add_signed(overhead) <= self.bytes
+        l2_bytes.saturating_add_signed(overhead) <= self.in_frames
     }
 }
 
@@ -63,10 +74,11 @@ mod tests {
         fn covers_what_counts_as_no_more(
             layer in prop::sample::select(vec![Layer::L1, Layer::L2, Layer::L3]),
             overhead_bytes in -100i16..100,
+            in_atm_cells: bool,
             frames in prop::collection::vec((60u32..9_000, 0u8..5), 1..40),
             more in 0u64..2,
         ) {
-            let accounting = Accounting { layer, overhead_bytes };
+            let accounting = Accounting { layer, overhead_bytes, in_atm_cells };
             let lengths = frames.iter().map(|&(l2_bytes, tags)| FrameLengths {
                 l2_bytes,
                 l3_offset: 14 + 4 * tags,
@@ -77,7 +89,7 @@ mod tests {
             let backlog = ProtectedBacklog::new(counted.saturating_sub(more), accounting);
             let covers = backlog.covers(bytes, packets);
             prop_assert!(covers || more > 0);
-            let is_exact = layer != Layer::L3 && overhead_bytes > -60;
+            let is_exact = layer != Layer::L3 && overhead_bytes > -60 && !in_atm_cells;
             prop_assert!(!covers || more == 0 || !is_exact);
         }
     }

@@ -331,13 +331,7 @@ fn counts_l2(accounting: Accounting) -> Result<(), Problem> {
     if accounting == Accounting::L2 {
         return Ok(());
     }
-    let Accounting {
-        layer,
-        overhead_bytes,
-    } = accounting;
-    Err(format!(
-        "a rate that counts {layer} bytes and {overhead_bytes} more per frame: IOS counts L2"
-    ))
+    Err(format!("a rate that counts {accounting}: IOS counts L2"))
 }
 
 fn code_point(dscp: u8) -> Result<String, Problem> {

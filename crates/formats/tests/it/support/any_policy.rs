@@ -20,9 +20,11 @@ fn accounting() -> impl Strategy<Value = Accounting> {
     (
         select(vec![Accounting::L1, Accounting::L2, Accounting::L3]),
         select(vec![0i16, 0, 0, 20, -8]),
+        prop::bool::weighted(0.1),
     )
-        .prop_map(|(accounting, overhead_bytes)| Accounting {
+        .prop_map(|(accounting, overhead_bytes, in_atm_cells)| Accounting {
             overhead_bytes,
+            in_atm_cells,
             ..accounting
         })
 }

@@ -4,7 +4,7 @@ use slicewise_model::{
     PortParams, PrioritySpec, QueueLimitParams, QueueLimitSpec, QueueSpec, Rate, ShaperSpec,
     WredKey, WredSpec,
 };
-use slicewise_units::{Accounting, ByteCount, Duration, Layer};
+use slicewise_units::{Accounting, ByteCount, Duration};
 
 fn meter(spec: PolicerSpec) -> MeterAlgorithm {
     resolved(policed(spec)).police.unwrap().algorithm
@@ -223,8 +223,8 @@ fn peak_shaping_sends_committed_and_excess_burst_every_interval() {
 #[test]
 fn rates_use_the_stated_accounting() {
     let accounting = Accounting {
-        layer: Layer::L1,
         overhead_bytes: -4,
+        ..Accounting::L1
     };
     let class = ClassSpec {
         shape: Some(ShaperSpec {
@@ -243,6 +243,29 @@ fn rates_use_the_stated_accounting() {
         panic!("one rate");
     };
     assert_eq!(cir.accounting, accounting);
+}
+
+#[test]
+fn bursts_hold_the_largest_frame_with_what_a_link_adds() {
+    let bursts = |counts: &str| {
+        let accounting = counts.parse().unwrap();
+        let slow = Some(absolute("8 kbit/s"));
+        let priority = resolved(prioritised(PrioritySpec {
+            accounting,
+            ..priority(slow)
+        }));
+        let shaper = resolved(shaped(ShaperSpec {
+            accounting,
+            ..shape(absolute("8 kbit/s"))
+        }));
+        let (_, policer) = priority.priority.unwrap().police.unwrap();
+        [policer.bytes(), shaper.shape.unwrap().burst.bytes()]
+    };
+    for layer in ["L1", "L2", "L3", "L2 - 4 B"] {
+        assert_eq!(bursts(layer), [1_522; 2], "{layer}");
+    }
+    assert_eq!(bursts("L2 + 8 B"), [1_530; 2]);
+    assert_eq!(bursts("L2 + 18 B in ATM cells"), [33 * 53; 2]);
 }
 
 #[test]
