@@ -46,6 +46,13 @@ pub(super) fn supports(policy: &StudyPolicy, study: &Study) -> Result<(), String
                 .to_owned(),
         );
     }
+    let counts = study.capacity_of(policy).accounting;
+    if counts.overhead_bytes != 0 || counts.in_atm_cells {
+        return Err(format!(
+            "the link counts {counts}, but DPDK's scheduler adds bytes to frames (L2) only by its profile: leave them out of \
+             `port_counts`, and state them as `frame overhead` in the profile"
+        ));
+    }
     let burst = threads(policy, study).burst;
     let largest = [burst.receive, burst.enqueue, burst.dequeue, burst.transmit];
     if largest.into_iter().any(|burst| burst > MAX_BURST) {

@@ -39,8 +39,11 @@ fn parsed(study: &str, profile: &str) -> Study {
 }
 
 fn refusals(profile: &str) -> String {
-    let study = study(profile);
-    let refusal = |policy: &StudyPolicy| match supports(policy, &study) {
+    refusals_of(&study(profile))
+}
+
+fn refusals_of(study: &Study) -> String {
+    let refusal = |policy: &StudyPolicy| match supports(policy, study) {
         Ok(()) => format!("{}: runs", policy.name),
         Err(why) => format!("{}: {why}", policy.name),
     };
@@ -57,6 +60,18 @@ fn profiles_run_unless_the_library_or_the_program_has_no_room_for_them() {
     none: only policies written as profile files (`dpdk: ..`) are for DPDK's scheduler
     ");
     assert!(refusals(WITH_RED).starts_with("profile: runs\n"));
+}
+
+#[test]
+fn bytes_that_a_link_adds_are_for_the_profile() {
+    let refused = |counts: &str| {
+        let text = STUDY.replace("qos_sched,", &format!("qos_sched, port_counts: {counts},"));
+        let refused = refusals_of(&parsed(&text, PROFILE));
+        refused.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(refused("L2"), "profile: runs");
+    assert_snapshot!(refused("L1 + 8 B"), @"profile: the link counts L1 + 8 B, but DPDK's scheduler adds bytes to frames (L2) only by its profile: leave them out of `port_counts`, and state them as `frame overhead` in the profile");
+    assert_snapshot!(refused("L3 in ATM cells"), @"profile: the link counts L3 in ATM cells, but DPDK's scheduler adds bytes to frames (L2) only by its profile: leave them out of `port_counts`, and state them as `frame overhead` in the profile");
 }
 
 #[test]
