@@ -13,8 +13,10 @@ const MOST_NUMBERS = 4e6;
 /** Bins are read so often, ms: as long as they are. */
 const READ = 10_000;
 
-/** Bytes that a link counts of each frame beside those of L2 without FCS: FCS, preamble and gap; without the head of Ethernet. */
+/** Bytes that a layer counts of each frame beside those of L2 without FCS: FCS, preamble and gap; without the head of Ethernet. */
 const OVERHEAD = { L1: 24, L2: 0, L3: -14 };
+/** As the API writes what a rate counts: `L2 + 8 B`, `L3 + 40 B in ATM cells`. */
+const COUNTS = /^(L[123])(?: ([+-]) (\d+) B)?( in ATM cells)?$/;
 
 /** A moment of the controller as one of this browser. */
 export const here = (at) => at + (Number.isFinite(model.shift) ? model.shift : 0);
@@ -108,8 +110,15 @@ export async function loadPasts(names) {
   }));
 }
 
+/** Bytes that a link counts of frames. The last ATM cell of a frame is taken to be half full: 23.5 of its 48 bytes are padding on average. */
+function countedBytes(counts, bytes, frames) {
+  const [, layer, sign, added, inCells] = COUNTS.exec(counts) ?? [null, "L2"];
+  const all = bytes + (OVERHEAD[layer] + Number(`${sign ?? ""}${added ?? 0}`)) * frames;
+  return inCells ? ((all + 23.5 * frames) * 53) / 48 : all;
+}
+
 /** Rates in the bytes that a link counts. */
-const rateOn = (side, { sent_bytes: bytes, sent_frames: frames }, nanoseconds) => ((bytes + (OVERHEAD[side.counts] ?? 0) * frames) * 8e9) / nanoseconds;
+const rateOn = (side, { sent_bytes: bytes, sent_frames: frames }, nanoseconds) => (countedBytes(side.counts, bytes, frames) * 8e9) / nanoseconds;
 const dropsOf = (counted) => Object.values(counted?.dropped ?? {}).reduce((sum, number) => sum + number, 0);
 
 /** The past of a link, which `add` goes on with. */
