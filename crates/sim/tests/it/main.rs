@@ -15,6 +15,7 @@ mod flow_control;
 mod hosts;
 mod impairments;
 mod objectives;
+mod overhead;
 mod paths;
 mod pipes;
 mod populations;
