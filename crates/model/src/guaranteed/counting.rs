@@ -191,6 +191,12 @@ mod tests {
         };
         assert_eq!(between(with_overhead, l1, 1_538), inflation(1, 1));
         assert_eq!(between(l2, with_overhead, 1_514), inflation(84, 60));
+        // The longest of the frames that count as one byte, the least that any does.
+        let with_less = Accounting {
+            overhead_bytes: -100,
+            ..l2
+        };
+        assert_eq!(between(with_less, l2, 1_400), inflation(101, 1));
         // A packet of 38 B fills a cell of 53 B, one of 49 B two.
         let in_cells = Accounting {
             in_atm_cells: true,

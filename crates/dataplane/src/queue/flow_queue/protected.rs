@@ -95,6 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn full_cells_are_protected_to_the_byte() {
+        let in_cells = Accounting {
+            in_atm_cells: true,
+            ..Accounting::L2
+        };
+        // Ten frames of two cells each.
+        for (protected, covers) in [(20 * 53, true), (20 * 53 - 1, false)] {
+            let backlog = ProtectedBacklog::new(protected, in_cells);
+            assert_eq!(backlog.covers(10 * 96, 10), covers, "{protected}");
+        }
+    }
+
+    #[test]
     fn nothing_is_protected_without_a_guarantee() {
         assert!(!ProtectedBacklog::NONE.covers(0, 0));
     }
