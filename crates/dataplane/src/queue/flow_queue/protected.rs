@@ -1,6 +1,8 @@
 //! The backlog that `CoDel` does not touch.
 
-use slicewise_units::{ATM_CELL_BYTES, ATM_PAYLOAD_BYTES, Accounting, FrameLengths, Layer};
+use slicewise_units::{
+    ATM_CELL_BYTES, ATM_PAYLOAD_BYTES, Accounting, FrameLengths, L1_OVERHEAD_BYTES, Layer,
+};
 
 /// Backlog of a slice up to which `CoDel` neither drops nor marks. No more than this ever waits of a slice that keeps to its
 /// guarantee.
@@ -25,7 +27,7 @@ impl ProtectedBacklog {
     /// As many bytes, counted by `accounting`.
     pub(crate) fn new(bytes: u64, accounting: Accounting) -> Self {
         let overhead = match accounting.layer {
-            Layer::L1 => L1_OVERHEAD,
+            Layer::L1 => L1_OVERHEAD_BYTES,
             Layer::L2 => 0,
             Layer::L3 => -i64::from(FrameLengths::L3_OFFSET_MAX),
         };
@@ -58,9 +60,6 @@ impl ProtectedBacklog {
         l2_bytes.saturating_add_signed(overhead) <= self.in_frames
     }
 }
-
-/// Preamble with start delimiter, FCS and inter-frame gap (IEEE 802.3), in bytes.
-const L1_OVERHEAD: i64 = 8 + 4 + 12;
 
 #[cfg(test)]
 mod tests {
