@@ -8,6 +8,7 @@ use crate::objective::Objective;
 use crate::plot::PlotDescription;
 use crate::quantity::Metric;
 use serde::{Deserialize, Serialize};
+use slicewise_units::{ATM_CELL_BYTES, ATM_PAYLOAD_BYTES};
 use std::collections::BTreeMap;
 
 /// Description of a study for verdicts and report.
@@ -155,13 +156,35 @@ fn simulator() -> String {
 pub struct Capacity {
     /// Rate, bit/s.
     pub bits_per_second: u64,
-    /// Bytes that a frame of 1500 bytes occupies in addition to its L2 bytes without FCS: 24 if the rate counts L1, and what a link
-    /// adds, else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes, so where this
+    /// Bytes that a frame occupies in addition to its L2 bytes without FCS: 24 if the rate counts L1, and what a link adds,
+    /// else 0 (a rate counted at L3 carries more at L2, by a header per frame). Shares are of L2 bytes, so where this
     /// is more than 0, shares that add up to the rate do not fit in it.
     pub frame_overhead_bytes: u32,
+    /// The sum fills ATM cells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_atm_cells: bool,
     /// The rate changes during a run, and this is its mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub varies: bool,
+}
+
+impl Capacity {
+    /// Bytes of it that frames occupy which have so many L2 bytes together; in cells as frames of mean length do.
+    #[must_use]
+    pub fn occupied(&self, l2_bytes: f64, frames: f64) -> f64 {
+        let bytes = l2_bytes + f64::from(self.frame_overhead_bytes) * frames;
+        if !self.in_atm_cells || frames <= 0.0 {
+            return bytes;
+        }
+        let cells = (bytes / frames / f64::from(ATM_PAYLOAD_BYTES)).ceil();
+        frames * cells * f64::from(ATM_CELL_BYTES)
+    }
+
+    /// Frames occupy more of it than their L2 bytes.
+    #[must_use]
+    pub const fn has_overhead(&self) -> bool {
+        self.frame_overhead_bytes > 0 || self.in_atm_cells
+    }
 }
 
 /// The guarantee of a slice.

@@ -81,7 +81,6 @@ fn of_window<'a>(
     seconds: f64,
     ideally_carried: f64,
 ) -> Opportunity {
-    let overhead = f64::from(capacity.frame_overhead_bytes);
     let (mut unused, mut own_share, mut wanted, mut received) = (0.0, 0.0, 0.0, 0.0);
     // Capacity occupied by frames of guaranteed slices, and of best effort.
     let (mut guaranteed_occupies, mut wanted_occupies) = (0.0, 0.0);
@@ -95,7 +94,7 @@ fn of_window<'a>(
             .iter()
             .map(|&frames| f64::from(frames))
             .sum();
-        let occupies = sent + overhead * frames;
+        let occupies = capacity.occupied(sent, frames);
         if slice.guaranteed {
             if sent > share {
                 // It competes for what the others leave: no share is reserved for best effort.
@@ -111,7 +110,7 @@ fn of_window<'a>(
         }
     }
     // If frames occupy more than their L2 bytes, less capacity is spare than the shares suggest.
-    let room = if overhead > 0.0 && wanted_occupies > 0.0 {
+    let room = if capacity.has_overhead() && wanted_occupies > 0.0 {
         let whole = capacity.bits_per_second as f64 / 8.0 * seconds;
         (whole - guaranteed_occupies) * wanted / wanted_occupies - own_share
     } else {

@@ -331,6 +331,7 @@ mod tests {
                 varies: false,
                 bits_per_second: 1,
                 frame_overhead_bytes: 0,
+                in_atm_cells: false,
             },
             ..StudyDescription::default()
         }

@@ -9,7 +9,7 @@ use slicewise_model::{
 };
 use slicewise_stats::description::{Capacity, Scalability, SliceLimit};
 use slicewise_traffic::RateSeries;
-use slicewise_units::{Duration, FrameLengths, Rounded};
+use slicewise_units::{Accounting, Duration, FrameLengths, Rounded};
 use std::collections::BTreeSet;
 
 /// Classes that can be used in one policy of an ISR 4221.
@@ -295,16 +295,21 @@ fn uses_priority(policy: &PolicyParams) -> bool {
 /// Returns the capacity that slices share, in L2 bytes as shares count it.
 pub(crate) fn capacity(dut: &DutParams) -> Capacity {
     let rate = dut.capacity();
-    // Of a frame that needs no padding: how many bytes it is beside those of L2. In ATM cells that grows with the frame.
+    // Of a frame that needs no padding: how many bytes it is beside those of L2, before they fill cells.
     let frame = FrameLengths {
         l2_bytes: 1_500,
         l3_offset: FrameLengths::UNTAGGED_L3_OFFSET,
     };
-    let occupies = rate.accounting.count(frame).bytes();
+    let before_cells = Accounting {
+        in_atm_cells: false,
+        ..rate.accounting
+    };
+    let occupies = before_cells.count(frame).bytes();
     let overhead = occupies.saturating_sub(u64::from(frame.l2_bytes));
     Capacity {
         bits_per_second: rate.rate.bits_per_second(),
         frame_overhead_bytes: u32::try_from(overhead).unwrap_or(0),
+        in_atm_cells: rate.accounting.in_atm_cells,
         varies: false,
     }
 }

@@ -312,6 +312,7 @@ fn unnamed() -> StudyDescription {
             varies: false,
             bits_per_second: 0,
             frame_overhead_bytes: 0,
+            in_atm_cells: false,
         },
         ..StudyDescription::default()
     }

@@ -230,6 +230,7 @@ fn shares_of_l2_bytes_on_a_port_that_counts_l1_leave_only_its_spare_capacity() {
         varies: false,
         bits_per_second: 35_000_000,
         frame_overhead_bytes: 24,
+        in_atm_cells: false,
     };
     let (outcome, taken) = fraction(&study);
     assert!(outcome == Outcome::Holds && taken > 0.98, "{taken}");

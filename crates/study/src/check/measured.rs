@@ -33,6 +33,7 @@ const UNKNOWN: Capacity = Capacity {
     varies: false,
     bits_per_second: 0,
     frame_overhead_bytes: 0,
+    in_atm_cells: false,
 };
 
 settings! {

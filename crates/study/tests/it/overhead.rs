@@ -132,6 +132,15 @@ fn shares_of_a_port_leave_room_for_what_is_added() {
         "L3 + 18 B",
         "L3 in ATM cells",
     ];
-    // 1486 B of packet are 31 cells: 1643 B.
-    assert_eq!(overheads.map(overhead), [24, 32, 0, 8, 0, 4, 143]);
+    assert_eq!(overheads.map(overhead), [24, 32, 0, 8, 0, 4, 0]);
+    // ADSL with bridged PPPoE: as tc-stab(8) counts packets of 46 B and 1500 B.
+    let study = study(
+        PORT,
+        &format!("{PORT}\n  port_counts: L3 + 40 B in ATM cells"),
+    );
+    let capacity = study.description("test").capacity;
+    assert!(capacity.in_atm_cells);
+    assert_eq!(capacity.occupied(600.0, 10.0), 1_060.0);
+    assert_eq!(capacity.occupied(15_140.0, 10.0), 17_490.0);
+    assert_eq!(capacity.occupied(0.0, 0.0), 0.0);
 }

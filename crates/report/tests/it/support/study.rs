@@ -133,6 +133,7 @@ pub fn study(size: Size) -> StudyDescription {
             varies: false,
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
+            in_atm_cells: false,
         },
         slices: vec![
             SliceDescription {

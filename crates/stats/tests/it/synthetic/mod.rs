@@ -66,6 +66,7 @@ pub fn study(policies: &[(&str, Option<PublishedVerdict>)], scenarios: u32) -> S
             varies: false,
             bits_per_second: 35_000_000,
             frame_overhead_bytes: 0,
+            in_atm_cells: false,
         },
         slices: vec![slice("critical", true), slice("best effort", false)],
         policies: policies
