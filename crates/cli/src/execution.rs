@@ -8,6 +8,7 @@ use crate::judgement;
 use crate::progress::Progress;
 use crate::report::{beside_default, write_report};
 use crate::results::{named_path, results_failure};
+use crate::transactions;
 use crate::{errln, noteln};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -80,12 +81,14 @@ pub fn runs_of_shard(
 ) -> Result<Vec<Vec<RunSpec>>, Failure> {
     let runs = studies.iter();
     let runs = runs.map(|study| wanted_runs(&options.selection, study));
-    let mut runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let all = runs.collect::<Result<Vec<_>, _>>()?;
+    let mut runs = all.clone();
     if let Some(shard) = options.shard {
         let total: usize = runs.iter().map(Vec::len).sum();
         shard.select(studies, &mut runs)?;
         shard.note(runs.iter().map(Vec::len).sum(), total);
     }
+    transactions::check(options, studies, &all, &runs)?;
     Ok(runs)
 }
 

@@ -15,14 +15,15 @@ impl Study {
     pub fn most_transactions(&self, policy: usize, scenario: usize) -> u64 {
         let devices = self.hops(policy).map(|(device, _)| device.capacity().rate);
         let rate = devices.min().unwrap_or(self.link.rate.rate);
-        // A connection is opened, and a request is answered.
-        let way = Duration::from_nanos(self.link.propagation.nanos().saturating_mul(2));
-        let round_trips = way * 4;
         let scenario = self.scenarios.get(scenario);
         let sources = scenario.into_iter().flat_map(|it| &it.applications);
-        sources
-            .map(|source| most_of_source(source, rate, round_trips))
-            .fold(0, u64::saturating_add)
+        let of_source = |source: &ApplicationSourceParams| {
+            // A connection is opened, and a request is answered.
+            let first = self.propagation_from(source.host.as_deref()).nanos();
+            let way = Duration::from_nanos(first.saturating_add(self.link.propagation.nanos()));
+            most_of_source(source, rate, way * 4)
+        };
+        sources.map(of_source).fold(0, u64::saturating_add)
     }
 }
 

@@ -211,3 +211,39 @@ fn transactions_that_cannot_be_written_are_refused_before_any_run() {
     #[cfg(feature = "linux")]
     insta::assert_snapshot!(refused("run web.yaml --transactions --on gateway"), @"error: `--transactions` is for the simulator: leave it out, or leave out `--on`");
 }
+
+#[test]
+fn a_refusal_leaves_results_that_were_to_be_replaced() {
+    let sandbox = sandbox();
+    sandbox.succeeded(&words("run web.yaml --out out"));
+    let before = contents(&sandbox.path("out"));
+    sandbox.write("small.yaml", STUDY);
+    let long = WEB.replace("duration: 3 s", "duration: 24 h");
+    sandbox.write("long.yaml", long.replace("40 /s", "10000000 /s"));
+    for study in ["small.yaml", "long.yaml --repetitions 10000"] {
+        let run = format!("run {study} --out out --replace --transactions");
+        let output = sandbox.command(&words(&run)).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{run}");
+        assert_eq!(contents(&sandbox.path("out")), before, "{run}");
+    }
+}
+
+#[test]
+fn a_shard_whose_runs_have_no_transactions_goes_on() {
+    let sandbox = sandbox();
+    let steady = "calm: {reference: true, without: [calls, films], sources: {steady: {slice: web, pattern: cbr, payload: 500 B, rate: 1 Mbit/s}}}";
+    sandbox.write("web.yaml", WEB.replace("calm: {reference: true}", steady));
+    for shard in 1..=8 {
+        sandbox.succeeded(&words(&format!(
+            "run web.yaml --shard {shard}/8 --out s{shard} --transactions"
+        )));
+    }
+    let folders: Vec<String> = (1..=8).map(|shard| format!("s{shard}")).collect();
+    sandbox.succeeded(&words(&format!("collect out {}", folders.join(" "))));
+    assert!(
+        sandbox
+            .path("out/transactions/fifo/busy/rep-001.parquet")
+            .exists()
+    );
+    assert!(!sandbox.path("out/transactions/fifo/calm").exists());
+}
