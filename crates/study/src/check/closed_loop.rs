@@ -222,8 +222,8 @@ impl Checker<'_> {
             self.problems.warn(written.place("arrivals"), message);
         }
         let mean = a_second * lasts.as_secs_f64();
-        // One run of 10^9 has more than six standard deviations more.
-        (mean + 6.0 * mean.sqrt()).ceil() as u32 + 1
+        // One run of 10^8 has more.
+        (mean + 6.0 * mean.sqrt() + 10.0).ceil() as u32
     }
 
     fn requests(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {
@@ -418,12 +418,12 @@ impl Checker<'_> {
     ) {
         let taken = others.iter().map(|other| other.application.connections());
         let left = taken.fold(MAX_CONNECTIONS, u32::saturating_sub);
-        let key = match written.placed.place("arrivals") {
-            Some(_) => "arrivals",
-            None => written.kind.connections(),
+        let (key, what) = match written.placed.place("arrivals") {
+            Some(_) => ("arrivals", "flows that arrive"),
+            None => (written.kind.connections(), written.kind.connections()),
         };
         if application.connections() > left {
-            problem!(self.problems, written.place(key) => "with {} {key} of this source, the applications of the \
+            problem!(self.problems, written.place(key) => "with {} {what} of this source, the applications of the \
                 scenario have more than {MAX_CONNECTIONS} connections", application.connections();
                 "{left} are left for it: lower `{key}`");
         }

@@ -387,7 +387,7 @@ impl<'a> Checker<'a> {
         let populations = self.populations(spec);
         let scenarios = self.scenarios(spec, &network, &slices);
         self.check_objectives_of_applications(spec, &scenarios);
-        let host_propagation = self.host_propagation(spec, &scenarios, &network.dut);
+        let host_propagation = self.host_propagation(spec, &scenarios, &network);
         let mut policies = self.policies(&spec.policies, &spec.slices, &network.dut);
         self.check_rests_on(spec);
         self.check_port_series(spec, &network, &policies);

@@ -443,7 +443,7 @@ impl Checker<'_> {
         &mut self,
         study: &StudySpec,
         scenarios: &[ScenarioParams],
-        dut: &DutParams,
+        network: &super::traffic::Network,
     ) -> BTreeMap<String, Duration> {
         let Some(spec) = &study.hosts else {
             return BTreeMap::new();
@@ -456,11 +456,12 @@ impl Checker<'_> {
                     "{}", suggestion(&name.value, &known).unwrap_or_else(|| "give a source `host: NAME`".to_owned()));
             }
         }
-        if let DutModel::Switch(switch) = dut.model
-            && switch.flow_control.is_some()
+        let devices = network.path.iter().map(|(_, device)| device);
+        let pauses = |device: &DutParams| matches!(device.model, DutModel::Switch(switch) if switch.flow_control.is_some());
+        if devices.chain([&network.dut]).any(pauses)
             && let Some(at) = spec.place("propagation")
         {
-            problem!(self.problems, at => "the device sends pause frames, and hosts at several distances are not modelled with \
+            problem!(self.problems, at => "a device sends pause frames, and hosts at several distances are not modelled with \
                 them"; "give `link.propagation` alone");
         }
         let propagation = spec.value.propagation.iter();

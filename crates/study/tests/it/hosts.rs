@@ -127,5 +127,5 @@ fn a_host_may_have_a_link_of_its_own_length() {
         "{}\nhosts: {{propagation: {{b: 20 ms}}}}\n",
         study_text(", host: a", ", host: b")
     );
-    assert_snapshot!(parse(&switch(&text)).unwrap_err(), @"study.yaml:36:9 `propagation`: the device sends pause frames, and hosts at several distances are not modelled with them; help: give `link.propagation` alone");
+    assert_snapshot!(parse(&switch(&text)).unwrap_err(), @"study.yaml:36:9 `propagation`: a device sends pause frames, and hosts at several distances are not modelled with them; help: give `link.propagation` alone");
 }
