@@ -62,9 +62,11 @@ fn point(path: &Path, series: &Series, coordinates: &str) -> Result<Study, Failu
             axes.join(", ")
         )));
     };
+    let without_spaces = |text: &str| text.replace(' ', "");
     let is_there = |study: &&Study| {
-        let texts = study.coordinates.iter().map(|value| &value.text);
-        texts.eq(&values)
+        let texts = study.coordinates.iter();
+        let texts = texts.map(|value| without_spaces(&value.text));
+        texts.eq(values.iter().map(|value| without_spaces(value)))
     };
     if let Some(study) = series.cases.iter().find(is_there) {
         return Ok(study.clone());

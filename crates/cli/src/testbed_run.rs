@@ -171,13 +171,14 @@ fn device(options: &RunOptions, study: &Study) -> Result<DeviceKind, Failure> {
 }
 
 /// The study as one of several, for a gateway that reads the file: a point by its coordinates, for a search adds points
-/// that the file does not have.
+/// that the file does not have; by its name where coordinates would not be read back.
 fn case_of(study: &Study) -> Option<String> {
     let coordinates = study.coordinates.iter();
     let coordinates: Vec<String> = coordinates
         .map(|value| format!("{}={}", value.axis, value.text))
         .collect();
-    match coordinates.is_empty() {
+    let is_plain = coordinates.iter().all(|one| !one.contains(','));
+    match coordinates.is_empty() || !is_plain {
         true => study.case.clone(),
         false => Some(coordinates.join(",")),
     }

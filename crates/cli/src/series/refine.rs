@@ -39,7 +39,7 @@ pub(super) fn refine(
         if points.is_empty() {
             if added.is_empty() {
                 noteln!(
-                    "note: `refine` adds no point: nowhere does isolation hold at one value of the axis and not at the next one that can be told apart"
+                    "note: `refine` adds no point: no verdict of isolation changes along the axis, or only between values as close as it asks for"
                 );
             }
             return Ok(Exit::Success);
