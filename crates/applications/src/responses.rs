@@ -1,4 +1,4 @@
-//! Sizes of responses, drawn; and a response on its way.
+//! Sizes of responses and transfers, drawn; and one on its way.
 
 use slicewise_traffic::Random;
 use slicewise_traffic::application::TransferSizes;

@@ -69,9 +69,7 @@ impl ShortFlows {
             flows: Flows::default(),
         }
     }
-}
 
-impl ShortFlows {
     /// Flows that have begun and not ended.
     fn open(&self) -> impl Iterator<Item = Flow> {
         let is_open = |client: &&FlowClient| {
