@@ -210,20 +210,21 @@ impl Checker<'_> {
                 does each transfer?"; "give `bytes`, such as `100 kB` or `{{exponential: 100 kB}}`");
         }
         let Written { network, lasts, .. } = written;
-        let a_second = per_kilosecond as f64 / 1_000.0;
-        let offered = bytes.map_or(0.0, |bytes| bytes.mean_bytes() as f64) * 8.0 * a_second;
+        let mean_bytes = bytes.map_or(0, TransferSizes::mean_bytes);
+        let offered = u128::from(mean_bytes) * 8 * u128::from(per_kilosecond) / 1_000;
+        let offered = BitRate::new(u64::try_from(offered).unwrap_or(u64::MAX));
         let capacity = network.dut.capacity().rate.min(network.link.rate.rate);
-        if network.is_known && offered > capacity.bits_per_second() as f64 {
+        if network.is_known && offered > capacity {
             let message = format!(
-                "flows of {} arrive, and the device forwards {capacity}: there are more and more of them for as long as the \
+                "flows of {offered} arrive, and the device forwards {capacity}: there are more and more of them for as long as the \
                  source lasts",
-                BitRate::new(offered as u64),
             );
             self.problems.warn(written.place("arrivals"), message);
         }
-        let mean = a_second * lasts.as_secs_f64();
+        let mean = u128::from(per_kilosecond) * u128::from(lasts.nanos());
+        let mean = mean.div_ceil(1_000_000_000_000);
         // One run of 10^8 has more.
-        (mean + 6.0 * mean.sqrt() + 10.0).ceil() as u32
+        u32::try_from(mean + 6 * (mean.isqrt() + 1) + 10).unwrap_or(u32::MAX)
     }
 
     fn requests(&mut self, written: &Written<'_>) -> Option<ApplicationParams> {

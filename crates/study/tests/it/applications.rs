@@ -295,8 +295,8 @@ fn a_queue_shorter_than_a_burst_of_unpaced_tcp_is_noted() {
 fn flows_that_arrive_at_random_are_read() {
     let source = read("application: {kind: bulk, arrivals: 20 /s, bytes: {1 kB: 3, 100 kB: 1}}");
     let bulk = BulkParams {
-        // 100 in 5 s, six standard deviations, and ten.
-        flows: 170,
+        // 100 in 5 s, and more than six standard deviations.
+        flows: 176,
         bytes: Some(TransferSizes::Mix(vec![(1_000, 3), (100_000, 1)])),
         bitrate: None,
         arrivals: FlowArrivals::Poisson(20_000),
