@@ -6,14 +6,13 @@ use crate::responses::{Awaited, Sizes};
 use crate::{Action, Client, Figures, Start};
 use slicewise_stats::application::Transaction;
 use slicewise_traffic::Random;
-use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams, FlowArrivals};
+use slicewise_traffic::application::{BULK_BLOCK_BYTES, BulkParams, FlowArrivals, KILOSECOND_NS};
 use slicewise_units::{BitRate, ByteCount, Credit, Duration, Instant};
 
 /// How often iperf3 looks whether a block is due.
 const PACING_TIMER: Duration = Duration::from_millis(1);
 /// Stream of random numbers of arrivals: above those of connections and of their starts.
 const ARRIVALS: u64 = 1 << 33;
-const KILOSECOND_NS: f64 = 1e12;
 
 /// Flows of one direction. One that fails is not begun again, as iperf3 ends then.
 #[derive(Debug)]
@@ -88,7 +87,7 @@ fn after_start(arrivals: FlowArrivals, seed: u64) -> impl Iterator<Item = Durati
     let mut gap = move || match arrivals {
         FlowArrivals::Staggered(gap) => gap.nanos(),
         FlowArrivals::Poisson(per_kilosecond) => {
-            random.exponential(KILOSECOND_NS / per_kilosecond.max(1) as f64)
+            random.exponential(KILOSECOND_NS as f64 / per_kilosecond.max(1) as f64)
         }
     };
     // Of flows that begin at random, the first is no exception.

@@ -1,5 +1,6 @@
 //! A constant rate, exactly.
 
+use slicewise_traffic::application::KILOSECOND_NS;
 use slicewise_units::{Duration, Instant};
 
 /// Events number 0, 1, 2, … at a constant rate: number n is due n / rate after the start, rounded up to a nanosecond.
@@ -9,9 +10,6 @@ pub struct Schedule {
     start: Instant,
     per_kilosecond: u64,
 }
-
-/// 1000 s.
-const KILOSECOND_NS: u128 = 1_000_000_000_000;
 
 impl Schedule {
     pub fn new(start: Instant, per_kilosecond: u64) -> Self {
@@ -26,7 +24,8 @@ impl Schedule {
         if self.per_kilosecond == 0 {
             return Instant::MAX;
         }
-        let after = (u128::from(n) * KILOSECOND_NS).div_ceil(u128::from(self.per_kilosecond));
+        let after =
+            (u128::from(n) * u128::from(KILOSECOND_NS)).div_ceil(u128::from(self.per_kilosecond));
         self.start + Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX))
     }
 
@@ -36,7 +35,7 @@ impl Schedule {
         if span == 0 || self.per_kilosecond == 0 {
             return 0;
         }
-        let last = (span - 1) * u128::from(self.per_kilosecond) / KILOSECOND_NS;
+        let last = (span - 1) * u128::from(self.per_kilosecond) / u128::from(KILOSECOND_NS);
         u64::try_from(last + 1).unwrap_or(u64::MAX)
     }
 }

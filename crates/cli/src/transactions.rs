@@ -5,6 +5,7 @@ use crate::executor::Work;
 use crate::{Failure, noteln};
 use slicewise_stats::words::count;
 use slicewise_study::{RunSpec, Study};
+use slicewise_units::{ByteCount, Rounded as _};
 use std::path::Path;
 
 /// Bytes of a row in its file: five numbers that hardly repeat, and names that take next to nothing.
@@ -71,7 +72,7 @@ pub fn announce(works: &[Work<'_>]) -> Result<(), Failure> {
     let runs = count(runs, "run");
     noteln!(
         "transactions of {runs}: at most about {rows} rows, {}",
-        size(bytes(rows))
+        size(rows)
     );
     if again > 0 {
         noteln!("runs carried out again for their transactions, with records that stay: {again}");
@@ -79,39 +80,32 @@ pub fn announce(works: &[Work<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn bytes(rows: u64) -> u64 {
-    rows.saturating_mul(ROW_BYTES)
+fn size(rows: u64) -> ByteCount {
+    ByteCount::new(rows.saturating_mul(ROW_BYTES)).rounded_up()
 }
 
 fn refuse_without_room(folder: &Path, rows: u64) -> Result<(), Failure> {
-    match free_bytes(folder) {
-        Some(free) if free < bytes(rows) => Err(Failure::mistake(format!(
+    match room(folder) {
+        Some(free) if free < size(rows) => Err(Failure::mistake(format!(
             "`--transactions` would write about {rows} rows, {}, but the disk of `{}` has {} free: choose another folder \
              (`--out DIR`), or fewer runs (`--policy`, `--scenario`, `--repetitions`)",
-            size(bytes(rows)),
+            size(rows),
             folder.display(),
-            size(free)
+            free.rounded_down()
         ))),
         _ => Ok(()),
     }
 }
 
 /// `None` where it is not known.
-fn free_bytes(folder: &Path) -> Option<u64> {
+fn room(folder: &Path) -> Option<ByteCount> {
     #[cfg(feature = "linux")]
-    return slicewise_live::sys::storage::free_bytes(folder).ok();
+    return slicewise_live::sys::storage::free_bytes(folder)
+        .ok()
+        .map(ByteCount::new);
     #[cfg(not(feature = "linux"))]
     {
         let _ = folder;
         None
     }
-}
-
-fn size(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..1_000_000 => (1_000, "kB"),
-        1_000_000..1_000_000_000 => (1_000_000, "MB"),
-        _ => (1_000_000_000, "GB"),
-    };
-    format!("{} {name}", bytes.div_ceil(unit))
 }

@@ -2,9 +2,9 @@
 
 use crate::params::{ApplicationParams, ApplicationSourceParams};
 use crate::study::Study;
+use slicewise_traffic::application::KILOSECOND_NS;
 use slicewise_units::{BitRate, Duration};
 
-const KILOSECOND_NS: u128 = 1_000_000_000_000;
 /// Bytes that a short flow sends at least beside its response: three frames with headers alone, preambles and gaps.
 const FLOW_BYTES: u64 = 3 * 84;
 
@@ -35,7 +35,7 @@ fn most_of_source(source: &ApplicationSourceParams, rate: BitRate, round_trips: 
         ApplicationParams::Bulk(bulk) => bulk.flows.into(),
         ApplicationParams::Requests(requests) => {
             let due = u128::from(span.nanos()) * u128::from(requests.per_kilosecond);
-            as_u64(due.div_ceil(KILOSECOND_NS))
+            as_u64(due.div_ceil(KILOSECOND_NS.into()))
         }
         ApplicationParams::ShortFlows(flows) => {
             let bytes = flows.response.mean_bytes().saturating_add(FLOW_BYTES);

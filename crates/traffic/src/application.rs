@@ -42,7 +42,8 @@ pub enum ApplicationParams {
     Video(VideoParams),
 }
 
-const KILOSECOND_NS: u64 = 1_000_000_000_000;
+/// Time that rates of events are counted over, ns.
+pub const KILOSECOND_NS: u64 = 1_000_000_000_000;
 
 /// Block that a transfer of limited rate hands to its transport at a time, bytes: iperf3's default for TCP.
 pub const BULK_BLOCK_BYTES: u64 = 128 << 10;

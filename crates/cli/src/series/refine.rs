@@ -84,7 +84,7 @@ fn judge(path: &Path, cases: &mut Vec<CaseReport>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those of `studies` that are at `points`.
+/// Returns the studies at `points`, each with its policies.
 fn at(points: &[PointBetween], options: &RunOptions, studies: Vec<Study>) -> Points {
     let policies_at = |study: &Study| -> Vec<String> {
         let is_at = |point: &&PointBetween| {

@@ -55,7 +55,7 @@ fn transactions_are_written_for_each_run_and_change_nothing_else() {
     // 120 requests and 2 × 8 segments in each run.
     contains(
         &noted,
-        "transactions of 8 runs: at most about 1088 rows, 44 kB",
+        "transactions of 8 runs: at most about 1088 rows, 43.52 kB",
     );
     assert_eq!(
         without_rows(&sandbox.path("plain")),
@@ -199,7 +199,7 @@ fn transactions_that_cannot_be_written_are_refused_before_any_run() {
         &error,
         "\nerror: `--transactions` would write about 1440000",
     );
-    contains(&error, " rows, 57600");
+    contains(&error, " rows, 576100000 GB, ");
     contains(
         &error,
         " GB free: choose another folder (`--out DIR`), or fewer runs",

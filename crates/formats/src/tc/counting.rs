@@ -5,7 +5,7 @@
 //! root adds bytes to it; the rates of every discipline below then count the sum.
 
 use slicewise_model::{PolicyParams, Rate};
-use slicewise_units::{Accounting, ByteCount, FrameLengths, Layer};
+use slicewise_units::{Accounting, ByteCount, FrameLengths, L1_OVERHEAD_BYTES, Layer};
 
 use super::filter::FieldsUsed;
 
@@ -14,8 +14,6 @@ const LARGEST_FRAME_BYTES: i64 = 1_522;
 /// Bytes of a VLAN tag.
 const TAG_BYTES: i64 = 4;
 const ETHERNET_BYTES: i64 = 14;
-/// FCS, preamble and gap between frames (IEEE 802.3).
-const L1_OVERHEAD_BYTES: i64 = 24;
 /// The shortest frame with all of them.
 const L1_MIN_BYTES: i64 = 84;
 /// Bytes of an IP packet that fills a frame.

@@ -8,8 +8,8 @@ use crate::spec::{ApplicationKind, At, List, PassingRate, Positive, Scalar, Shor
 use serde_json::{Value as Json, json};
 use slicewise_units::{ByteCount, Duration};
 
-/// Most requests in a second.
-const MAX_REQUESTS_PER_SECOND: u64 = 10_000_000;
+/// Most requests, or flows that arrive, in a second.
+const MAX_EVENTS_PER_SECOND: u64 = 10_000_000;
 
 /// An application by its kind, or with settings.
 pub(crate) type Application = Short<ApplicationKind, Placed<ApplicationSpec>>;
@@ -48,11 +48,11 @@ impl Scalar for EventRate {
         if !is_number(&whole) || !is_number(part) || part.len() > 3 {
             return Err(expected());
         }
-        let most = || format!("at most {MAX_REQUESTS_PER_SECOND} /s can be simulated");
+        let most = || format!("at most {MAX_EVENTS_PER_SECOND} /s can be simulated");
         let thousandths: u64 = format!("{whole}{part:0<3}").parse().map_err(|_| most())?;
         match thousandths {
             0 => Err("a rate of zero: nothing would happen".to_owned()),
-            rate if rate > MAX_REQUESTS_PER_SECOND * 1_000 => Err(most()),
+            rate if rate > MAX_EVENTS_PER_SECOND * 1_000 => Err(most()),
             rate => Ok(Self(rate)),
         }
     }

@@ -13,6 +13,7 @@ use crate::params::{
 };
 use crate::problem;
 use crate::spec::{ApplicationKind, Name, PassingRate, Positive, word_for};
+use slicewise_traffic::application::KILOSECOND_NS;
 use slicewise_traffic::scenario::Ecn;
 use slicewise_units::{BitRate, ByteCount, Duration};
 
@@ -222,7 +223,7 @@ impl Checker<'_> {
             self.problems.warn(written.place("arrivals"), message);
         }
         let mean = u128::from(per_kilosecond) * u128::from(lasts.nanos());
-        let mean = mean.div_ceil(1_000_000_000_000);
+        let mean = mean.div_ceil(KILOSECOND_NS.into());
         // One run of 10^8 has more.
         u32::try_from(mean + 6 * (mean.isqrt() + 1) + 10).unwrap_or(u32::MAX)
     }

@@ -4,6 +4,7 @@ use super::application::Count;
 use super::policies::PolicyFileSpec;
 use super::port_rate::{PortRateSpec, PortSeries};
 use super::qos_sched::{BurstsSpec, OF_THREADS, ThreadsSpec};
+use super::traffic::Network;
 use super::{Checker, StudySpec};
 use crate::diagnostics::suggestion;
 use crate::file::Placed;
@@ -443,7 +444,7 @@ impl Checker<'_> {
         &mut self,
         study: &StudySpec,
         scenarios: &[ScenarioParams],
-        network: &super::traffic::Network,
+        network: &Network,
     ) -> BTreeMap<String, Duration> {
         let Some(spec) = &study.hosts else {
             return BTreeMap::new();
